@@ -10,12 +10,12 @@ or infinite: the sum is NaN there, the choice -inf, as it is in blocks that a ke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.kinds import FLOAT, MASK
+from blockbuster.frontend.operation import Operation
 from blockbuster.ir.dtypes import met
 from blockbuster.ir.expr import Const
 from blockbuster.ir.graph import Value
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _VIEWS = ("transpose", "expand", "cast")
 
 
-def as_choice(trace: Trace, operands: Sequence[Any]) -> TracedArray | None:
+def as_choice(asked: Operation) -> TracedArray | None:
     """The sum of an array of floats and a mask of 0 and -inf as a choice; None for other sums."""
-    for x, added in (operands, operands[::-1]):
+    for x, added in (asked.operands, asked.operands[::-1]):
         if isinstance(x, TracedArray) and isinstance(added, TracedArray) and x.kind == FLOAT:
-            choice = _choice(trace, x, added)
+            choice = _choice(asked.trace, x, added)
             if choice is not None:
                 return choice
     return None

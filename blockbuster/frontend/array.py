@@ -14,7 +14,6 @@ from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.attributes import ATTRIBUTES
 from blockbuster.frontend.class_asked_for import shown_class
 from blockbuster.frontend.dtype_names import dtype_of
-from blockbuster.frontend.element_count import ElementCount
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
 from blockbuster.frontend.kinds import FLOAT, MASK, POSITION
 from blockbuster.frontend.memory import Held, own, perhaps
@@ -23,7 +22,7 @@ from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Operand, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SCANS, axis_of
-from blockbuster.frontend.sizes import Extents, KnownSize, SizeExpr, fixed
+from blockbuster.frontend.sizes import ElementCount, Extents, KnownSize, SizeExpr, fixed
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.kinds import WHOLES
+from blockbuster.frontend.put_back import places
 from blockbuster.frontend.source import Refused
 
 if TYPE_CHECKING:
@@ -31,20 +32,15 @@ def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray
         raise Refused(f"{at.kind} positions of {at.ndim} axes", "positions are integers in a row")
     if at.ndim == 0:
         at, value = at[None], _with_axis(x, axis, value)
-    places = _along(x, axis)[:, None]
-    named = (places == at) | (places - x.shape[axis] == at)
+    own = places(x, axis)[:, None]
+    named = (own == at) | (own - x.shape[axis] == at)
     if at.trace.dims.is_unit(at.axes[0]):
         hit = named[:, 0]
     else:
-        last = x.trace.record("where", (named, _along(at, 0), -1)).max(axis=1)
+        last = x.trace.record("where", (named, places(at, 0), -1)).max(axis=1)
         hit, value = last >= 0, _looked_up(x, axis, value, at, last)
     behind = (slice(None), *(None,) * (x.ndim - 1 - axis))
     return x.trace.record("where", (hit[behind], value, x))
-
-
-def _along(x: TracedArray, axis: int) -> TracedArray:
-    """The positions along an axis."""
-    return x.trace.record("arange", (), {"size": x.trace.dims.length(x.axes[axis]).expr})
 
 
 def _with_axis(x: TracedArray, axis: int, value: Any) -> Any:

@@ -8,13 +8,13 @@ with other numbers, and shifts by arrays, are functions of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.kinds import FLOAT, MASK, SCALAR, TRUE, dtype_of_kind, result_kind
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused
 
@@ -25,13 +25,12 @@ SIGNS = {"and": "&", "or": "|", "not": "~", "xor": "^", "lshift": "<<", "rshift"
 LIMIT = 1 << 53  # expressions hold numbers as doubles, which are exact below
 
 
-def of_bits(
-    trace: Trace, op: str, operands: Sequence[Any], kinds: Sequence[str]
-) -> TracedArray | None:
+def of_bits(asked: Operation) -> TracedArray | None:
     """An operator on bits recorded as others; None for ``& | ~`` of masks, which are logic.
 
     Raises Refused for floats, for shifts of masks, and for numbers that the dtype does not hold.
     """
+    trace, op, operands, _, kinds = asked
     if all(kind in (MASK, TRUE) for kind in kinds):
         if op in ("lshift", "rshift"):
             raise Refused(f"masks have no bits to shift by {SIGNS[op]}", "make integers: mask * 1")

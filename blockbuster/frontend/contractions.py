@@ -11,12 +11,13 @@ every way to write it. The letters of an einsum do not depend on that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE
@@ -43,10 +44,9 @@ class Shown:
         return self.letters.replace(UNIT, "")
 
 
-def contracted(
-    op: str, operands: Sequence[Any], params: Mapping[str, Any], einsum: Einsum
-) -> TracedArray | None:
+def contracted(asked: Operation, einsum: Einsum) -> TracedArray | None:
     """A sum or a matmul of floats as the einsum that it is; None if it is best as it stands."""
+    _, op, operands, params, _ = asked
     if op == "sum" and operands[0].ndim <= len(LETTERS):
         return _sum(operands[0], params["axis"] % operands[0].ndim, params["keepdims"], einsum)
     if op == "matmul" and min(x.ndim for x in operands) > 1:

@@ -23,11 +23,20 @@ from blockbuster.ir.lengths import ZERO, Length
 from blockbuster.ir.types import Dim, size_class
 
 
-@dataclass(frozen=True)
-class CopySlice:
-    """Elements of an axis whose extent is the size of ``dim``."""
+class Copy:
+    """A function that only moves elements."""
 
     only_moves: ClassVar[bool] = True
+
+    def __call__(self, array: Any) -> Any:
+        """The copy."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CopySlice(Copy):
+    """Elements of an axis whose extent is the size of ``dim``."""
+
     axis: int
     dim: Dim
     start: Length
@@ -48,10 +57,9 @@ class CopySlice:
 
 
 @dataclass(frozen=True)
-class CopySplit:
+class CopySplit(Copy):
     """An axis as two, the outer one in front of all axes."""
 
-    only_moves: ClassVar[bool] = True
     axis: int
     count: int
 
@@ -65,13 +73,12 @@ class CopySplit:
 
 
 @dataclass(frozen=True)
-class CopyWindows:
+class CopyWindows(Copy):
     """Windows of an axis whose extent is the size of ``dim``, in front of all axes.
 
     Zeros stand where a window reaches outside.
     """
 
-    only_moves: ClassVar[bool] = True
     axis: int
     dim: Dim
     count: Length
@@ -97,10 +104,9 @@ class CopyWindows:
 
 
 @dataclass(frozen=True)
-class CopyJoin:
+class CopyJoin(Copy):
     """Arrays one behind the other."""
 
-    only_moves: ClassVar[bool] = True
     axis: int
 
     def __str__(self) -> str:
@@ -113,10 +119,9 @@ class CopyJoin:
 
 
 @dataclass(frozen=True)
-class CopyMerge:
+class CopyMerge(Copy):
     """Axis 0 and the one at ``axis`` + 1 as one axis."""
 
-    only_moves: ClassVar[bool] = True
     axis: int
 
     def __str__(self) -> str:
@@ -130,10 +135,9 @@ class CopyMerge:
 
 
 @dataclass(frozen=True)
-class CopyReshape:
+class CopyReshape(Copy):
     """The elements in order under axes of these extents; ``|0|`` is that of axis 0, and so on."""
 
-    only_moves: ClassVar[bool] = True
     shape: Lengths
 
     def __str__(self) -> str:

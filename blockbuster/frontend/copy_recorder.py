@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from blockbuster.frontend.copies import (
+    Copy,
     CopyJoin,
     CopyMerge,
     CopyReshape,
@@ -22,8 +23,6 @@ from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import ONE, Length, size, whole
 from blockbuster.ir.types import Dim
-
-Copy = CopySlice | CopySplit | CopyWindows | CopyJoin | CopyMerge | CopyReshape
 
 
 class Copies(Recorder):
@@ -106,7 +105,7 @@ class Copies(Recorder):
         primitive = self.primitives[value]
         shape, dim = primitive.shape, primitive.shape[axis]
         ref = self.copied(Ref(value, _all(shape)))
-        fn: CopySlice | CopySplit | CopyWindows
+        fn: Copy
         if isinstance(piece, Cut):
             assert isinstance(dim, str)
             start, length = (along(n, dim, self.length(dim)) for n in (piece.start, piece.length))

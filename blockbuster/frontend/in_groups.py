@@ -10,32 +10,27 @@ memory then, and each number of a pair is computed from views.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blockbuster.frontend.array import TracedArray, apply, array_at, operand_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.limits import DEPTH, PLACES_OF_A_GROUP
+from blockbuster.frontend.operation import Operation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE
 
-if TYPE_CHECKING:
-    from blockbuster.frontend.trace import Trace
-
 SUMS = ("add", "sub")
 _TERMS = ("mul", "neg", *SUMS)
-_DEPTH = 4
-"""Operations one in another that are looked through."""
-MOST_IN_GROUP = 4
-"""Places of a group: each is computed by itself."""
-
 Parts = tuple[TracedArray, ...]
 
 
-def in_groups(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
+def in_groups(asked: Operation) -> TracedArray | None:
     """A sum of products as those of each place of a group, joined; None for other sums."""
+    trace, op, operands = asked[:3]
     if not all(isinstance(x, TracedArray) and x.kind == FLOAT and x.ndim for x in operands):
         return None
-    leaves = [leaf for x in operands for leaf in _leaves(x, _DEPTH)]
+    leaves = [leaf for x in operands for leaf in _leaves(x, DEPTH)]
     groups = [parts for leaf in leaves if (parts := _parts(leaf)) is not None]
     counts = {len(parts) for parts in groups}
     in_turn = [any(part.value != parts[0].value for part in parts) for parts in groups]
@@ -48,7 +43,7 @@ def in_groups(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | N
     whole_one = next((x for x in operands if x.ndim == rank and _spans(x, operands)), None)
     if whole_one is None or any(length not in (total, ONE) for length in lengths):
         return None
-    places = [apply(op, *(_at(x, at, count, _DEPTH) for x in operands)) for at in range(count)]
+    places = [apply(op, *(_at(x, at, count, DEPTH) for x in operands)) for at in range(count)]
     joined = apply("concat", *(place[..., None] for place in places), axis=rank)
     trace.replaced |= {node: None for x in operands for node in _nodes(x)}
     made: TracedArray = joined.reshape(whole_one.shape)
@@ -93,12 +88,12 @@ def _parts(x: TracedArray) -> Parts | None:
     if made.op == "concat" and made.param("axis") % base.ndim == base.ndim - 1:
         found = made.operands
     elif made.op == "where" and made.operands[1] == made.operands[2] and count:
-        found = (made.operands[1],) * min(count, MOST_IN_GROUP + 1)
+        found = (made.operands[1],) * min(count, PLACES_OF_A_GROUP + 1)
     else:
         return None
     parts = [array_at(x.trace, one) for one in found if isinstance(one, Value)]
     is_short = all(part.ndim == base.ndim and part.axes[-1] == 1 for part in parts)
-    if not is_short or len(parts) != count or not 2 <= count <= MOST_IN_GROUP:
+    if not is_short or len(parts) != count or not 2 <= count <= PLACES_OF_A_GROUP:
         return None
     return tuple(parts)
 
@@ -118,7 +113,7 @@ def _at(x: Any, at: int, count: int, depth: int) -> Any:
 
 def _nodes(x: TracedArray) -> Iterator[int]:
     """The equations of products and sums, and of the groups that they read."""
-    left = [(x, _DEPTH)]
+    left = [(x, DEPTH)]
     while left:
         one, depth = left.pop()
         equation = equation_of(one)

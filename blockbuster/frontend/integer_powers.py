@@ -6,12 +6,12 @@ negative; an exponent that is an array is known only when the program runs, so i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.kinds import MASK, POSITION, TRUE, WHOLE, WHOLES
 from blockbuster.frontend.memory import own
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.source import Refused
 
 if TYPE_CHECKING:
@@ -21,14 +21,12 @@ MOST = 64
 """The largest exponent that is multiplied out: from 3 ** 41 on, int64 wraps."""
 
 
-def integer_power(
-    trace: Trace, operands: Sequence[Any], kinds: Sequence[str]
-) -> TracedArray | None:
+def integer_power(asked: Operation) -> TracedArray | None:
     """A power of integers as products; None if floats are involved.
 
     Raises Refused for negative exponents, for those above ``MOST``, and for arrays of exponents.
     """
-    base, exponent = operands
+    trace, (base, exponent), kinds = asked.trace, asked.operands, asked.kinds
     if any(kind not in (MASK, TRUE, WHOLE, *WHOLES) for kind in kinds):
         return None
     if all(kind in (MASK, TRUE) for kind in kinds):

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.beside_products import beside_products
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.demands import layouts, native, wants
-from blockbuster.frontend.interleaved import with_lines
+from blockbuster.frontend.in_blocks import Blocks, in_blocks
 from blockbuster.frontend.layout import Layout, dims_of, natural, step_back, type_of
 from blockbuster.frontend.nest import (
     Leaf,
@@ -46,7 +45,6 @@ from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.frontend.repeated import read_once
 from blockbuster.frontend.strips import Strip, Strips, strips_of
-from blockbuster.frontend.whole_lines import along_whole_lines
 from blockbuster.ir import ops
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
@@ -81,10 +79,10 @@ class _Lowering:
         ends = [value for _, value, _ in program.outputs]
         named = with_own_dims(program.primitives, self._live, ends)
         stored = [(value, strips) for _, value, strips in program.outputs]
-        lined = with_lines(layouts(named, self._live), named, self._live, stored)
-        lined, named = along_whole_lines(lined, named, self._live, stored, program.fixed)
-        self._layouts, named = beside_products(lined, named, self._live)
-        self._program = replace(program, primitives=tuple(named))
+        usual = layouts(named, self._live)
+        found = in_blocks(Blocks(named, usual, self._live, stored, program.fixed))
+        self._layouts = found.layouts
+        self._program = replace(program, primitives=tuple(found.primitives))
         self._made: dict[tuple[int, Layout], Value] = {}
         self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}
         """By value, layout, and the loops that the conversion stays inside."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.added_masks import as_choice
@@ -33,16 +33,16 @@ from blockbuster.frontend.kinds import (
     WHOLES,
     dtype_of_kind,
     result_kind,
-    scalar_kind,
 )
+from blockbuster.frontend.operation import Operation, Recognizer, kind_of
 from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder, whole_part
-from blockbuster.frontend.sizes import scalar
+from blockbuster.frontend.repeated import beside_others
 from blockbuster.frontend.split_parts import of_split_axis
 from blockbuster.frontend.written_out import as_one_loop
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
-from blockbuster.ir.expr import Size
+from blockbuster.ir.expr import FUNCTIONS, Size
 from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
@@ -57,79 +57,45 @@ LOOKED_THROUGH = (
 """Operations that may be needless once what reads them is recorded as something else."""
 
 
-def otherwise(
-    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
-) -> TracedArray | None:
-    """The operation recorded as others, where it is one of those; else None."""
-    kinds = [_kind(operand) for operand in operands]
-    if op == "cast" and params["dtype"] in OWN:
-        return _cast(trace, operands[0], params["dtype"])
-    if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
-        return trace.integers(operands[0], dtype_of_kind(kinds[0]))
-    if op in SIGNS and (combined := of_bits(trace, op, operands, kinds)) is not None:
-        return combined
-    if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
-        return power
-    if op == "slice" and (place := of_split_axis(trace, operands[0], params)) is not None:
-        return place
-    if op == "mod" and (left := remainder(trace, operands)) is not None:
-        return left
-    if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
-        return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
-    if op == "concat" and (loop := as_one_loop(trace, operands, params)) is not None:
-        return loop
-    if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
-        return trace.record("mul", operands)
-    if op == "add" and (choice := as_choice(trace, operands)) is not None:
-        return choice
-    if op in SUMS and (grouped := in_groups(trace, op, operands)) is not None:
-        return grouped
-    if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
-        return known
-    if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:
-        return pool
-    if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
-        return contracted(op, operands, params, einsum_traced)
-    numbers = kinds[op == "where" :]
-    if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
-        return _of_masks(trace, op, operands, params)
-    if op in WHOLE_NUMBERS and SCALAR in numbers and FLOAT not in numbers:
-        made = [
-            trace.floats(operand) if kind in INTEGERS else operand
-            for operand, kind in zip(operands, kinds, strict=True)
-        ]
-        changed = any(kind in INTEGERS for kind in kinds)
-        return trace.record(op, made, params) if changed else None
-    return None
-
-
-def _sums_one_product(a: TracedArray, b: TracedArray) -> bool:
-    """True for matrices of which one has a single column and the other a single row: their product
-    is one of elements, which fuses with what is computed of them.
-    """
-    return min(a.ndim, b.ndim) > 1 and a.axes[-1] == 1 == b.axes[-2]
-
-
-def _kind(operand: Any) -> str:
-    if isinstance(operand, TracedArray):
-        return operand.kind
-    known = hasattr(operand, "dtype") or scalar(operand) is not None
-    return scalar_kind(operand) if known else ""
-
-
-def _cast(trace: Trace, x: TracedArray, dtype: str) -> TracedArray:
-    """``x`` as a mask, or as integers: numbers are cut, as NumPy cuts them."""
+def _in_own_dtype(asked: Operation) -> TracedArray | None:
+    """A cast to masks or integers: numbers are cut, as NumPy cuts them."""
+    trace, (x,), dtype = asked.trace, asked.operands, asked.params["dtype"]
+    if dtype not in OWN:
+        return None
     if dtype == TRUTH:
         return trace.record("ne", (x, 0))
-    if x.kind == FLOAT:
-        x = whole_part(x)
-    return trace.integers(x, dtype)
+    return trace.integers(whole_part(x) if x.kind == FLOAT else x, dtype)
+
+
+def _rounded(asked: Operation) -> TracedArray | None:
+    """Integers rounded to whole numbers."""
+    trace, (x, *_), (kind, *_) = asked.trace, asked.operands, asked.kinds
+    return trace.integers(x, dtype_of_kind(kind)) if kind in WHOLES else None
+
+
+def _of_several_kinds(asked: Operation) -> TracedArray | None:
+    """A join in which all pieces have one kind: each may be read by itself, and has to have it."""
+    trace, op, operands, params, kinds = asked
+    if len({*kinds}) < 2 or not (FLOAT in kinds or MASK in kinds):
+        return None
+    return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
+
+
+def _of_elements(asked: Operation) -> TracedArray | None:
+    """A product of matrices of which one has a single column and the other a single row, as one of
+    elements, which fuses with what is computed of them.
+    """
+    a, b = asked.operands
+    sums_one = asked.kinds == [FLOAT, FLOAT] and min(a.ndim, b.ndim) > 1
+    return asked.trace.record("mul", (a, b)) if sums_one and a.axes[-1] == 1 == b.axes[-2] else None
+
+
+def _contracted(asked: Operation) -> TracedArray | None:
+    return contracted(asked, einsum_traced) if {*asked.kinds} == {FLOAT} else None
 
 
 def _joined(trace: Trace, x: TracedArray, kinds: Sequence[str]) -> TracedArray:
     """An array as it is joined to others: as floats if any are, masks as integers beside integers.
-
-    Each piece may be read by itself, and has to have the kind of them all.
     """
     if FLOAT in kinds:
         return x if x.kind == FLOAT else trace.beside_floats(x)
@@ -143,9 +109,12 @@ def _integer(trace: Trace, operand: Any, dtype: str) -> Any:
     return int(operand)
 
 
-def _of_masks(
-    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
-) -> TracedArray | None:
+def _of_masks(asked: Operation) -> TracedArray | None:
+    """Arithmetic on masks alone, as NumPy has it."""
+    trace, op, operands, params, kinds = asked
+    numbers = kinds[op == "where" :]
+    if MASK not in numbers or any(kind not in (MASK, TRUE) for kind in numbers):
+        return None
     if op in OF_MASKS:
         return trace.record(OF_MASKS[op], operands)
     if op == "abs":
@@ -157,15 +126,57 @@ def _of_masks(
         return trace.record(op, [_integer(trace, operand, dtype) for operand in operands])
     if op == "where":
         condition, x, y = operands
-        if _kind(condition) not in (MASK, TRUE):
+        if kinds[0] not in (MASK, TRUE):
             return None  # refused in a moment
         there = trace.record("and", (condition, x))
         elsewhere = trace.record("and", (trace.record("not", (condition,)), y))
         return trace.record("or", (there, elsewhere))
     if op in ("max", "min", "matmul"):
-        numbers = [trace.record("add", (operand, 0)) for operand in operands]
-        return trace.record("ne", (trace.record(op, numbers, params), 0))
+        counts = [trace.record("add", (operand, 0)) for operand in operands]
+        return trace.record("ne", (trace.record(op, counts, params), 0))
     return None
+
+
+def _beside_scalars(asked: Operation) -> TracedArray | None:
+    """Integers beside a plain float, as floats."""
+    trace, op, operands, params, kinds = asked
+    numbers = kinds[op == "where" :]
+    is_integer = [kind in INTEGERS for kind in kinds]
+    if SCALAR not in numbers or FLOAT in numbers or not any(is_integer):
+        return None
+    pairs = zip(operands, is_integer, strict=True)
+    return trace.record(op, [trace.floats(x) if whole else x for x, whole in pairs], params)
+
+
+RECOGNIZERS: tuple[tuple[Collection[str], Recognizer], ...] = (
+    (("cast",), _in_own_dtype),
+    (("floor", "round"), _rounded),
+    (SIGNS, of_bits),
+    (("pow",), integer_power),
+    (("slice",), of_split_axis),
+    (("mod",), remainder),
+    (("concat",), _of_several_kinds),
+    (("concat",), as_one_loop),
+    (("matmul",), _of_elements),
+    (("add",), as_choice),
+    (SUMS, in_groups),
+    (BY_HAND, as_function),
+    (POOLED, as_pool),
+    (("sum", "matmul"), _contracted),
+    ((*OF_MASKS, "abs", "square", "floordiv", "mod", "where", "max", "min", "matmul"), _of_masks),
+    (WHOLE_NUMBERS, _beside_scalars),
+    (FUNCTIONS, beside_others),
+)
+"""What is recorded as others: by operation, in this order. The first that applies is taken."""
+
+
+def otherwise(
+    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
+) -> TracedArray | None:
+    """The operation recorded as others, where it is one of those; else None."""
+    asked = Operation(trace, op, operands, params, [kind_of(operand) for operand in operands])
+    found = (recognizer(asked) for ops, recognizer in RECOGNIZERS if op in ops)
+    return next((made for made in found if made is not None), None)
 
 
 def from_positions(

@@ -200,13 +200,13 @@ class Merging:
 
 def _pointwise(merging: Merging, equation: Equation) -> Value:
     places, rank = merging.pair.places(equation.shape), len(equation.shape)
-    operands: list[Operand] = []
-    for operand in equation.operands:
-        if isinstance(operand, Value):
-            operands.append(merging.fitted(operand, rank, places))
-        else:
-            operands.append(None if operand is None else merging.pair.expr(operand))
-    return merging.made(equation, operands)
+    return merging.made(equation, [_fitted(merging, o, rank, places) for o in equation.operands])
+
+
+def _fitted(merging: Merging, operand: Operand, rank: int, places: Sequence[int]) -> Operand:
+    if isinstance(operand, Value):
+        return merging.fitted(operand, rank, places)
+    return operand if operand is None else merging.pair.expr(operand)
 
 
 def _plain(merging: Merging, equation: Equation) -> Value:
@@ -244,14 +244,8 @@ def _norm(merging: Merging, equation: Equation) -> Value:
     places, rank = merging.pair.places(merging.shape(x)), len(merging.shape(x))
     if rank - 2 in places:
         raise Apart(f"{equation.op} runs along the second of two axes")
-    fitted = [o if o is None else _fitted_weight(merging, o, rank, places) for o in weights]
+    fitted = [_fitted(merging, weight, rank, places) for weight in weights]
     return merging.made(equation, [merging.value(x), *fitted])
-
-
-def _fitted_weight(merging: Merging, operand: Operand, rank: int, places: Sequence[int]) -> Operand:
-    if isinstance(operand, Value):
-        return merging.fitted(operand, rank, places)
-    return operand if operand is None else merging.pair.expr(operand)
 
 
 def _matmul(merging: Merging, equation: Equation) -> Value:

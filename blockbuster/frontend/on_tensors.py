@@ -251,11 +251,7 @@ def _expand(x: Tensor, *, axes: Sequence[int | None]) -> Tensor:
     return x.reshape([1 if axis is None else x.shape[axis] for axis in axes])
 
 
-def _slice(x: Tensor, *, axis: int, start: int, length: int) -> Tensor:
-    return _strided(x, axis=axis, start=start, length=length, step=1)
-
-
-def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int) -> Tensor:
+def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int = 1) -> Tensor:
     stop = start + length * step  # in front of which there are as many, if any
     return x[(slice(None),) * axis + (slice(start, stop, step),)]
 
@@ -312,7 +308,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "matmul": _widest(_torch("matmul")),
     "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
     "bitand": operator.and_, "shl": operator.lshift, "shr": operator.rshift,
-    "expand": _expand, "slice": _slice, "strided": _strided, "custom": _custom,
+    "expand": _expand, "slice": _strided, "strided": _strided, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""
 

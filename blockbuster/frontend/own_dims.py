@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blockbuster.frontend.limits import NEAREST
 from blockbuster.frontend.loops import Loop, Loops
+from blockbuster.frontend.piece_places import operand_positions
 from blockbuster.frontend.primitives import (
     Contract,
     Count,
@@ -26,13 +28,11 @@ from blockbuster.frontend.primitives import (
     Opaque,
     Primitive,
     Ref,
+    Scan,
     Source,
 )
 from blockbuster.frontend.program import Shape
 from blockbuster.ir.types import Dim, size_class
-
-NEAREST = 16
-"""How many other ways to read an array a read is compared with: the last ones before it."""
 
 Tile = tuple[Loop, ...]
 """The loops along the axes of a value, in the order of its axes; unit axes have none."""
@@ -133,11 +133,7 @@ class _Naming:
             if isinstance(inner, str):
                 folded = self._new(inner)
                 around[folded] = self._loops.fold_inside(folded, own.loops, own.around)
-            shown = _SHOWN.get(type(op), _shown_alike)
-            operands = tuple(
-                tuple(shown(primitive, index, at, axes, folded) for at in range(len(ref.axes)))
-                for index, ref in enumerate(primitive.operands)
-            )
+            operands = tuple(map(tuple, _shown(primitive, axes, folded)))
         self.made[position] = _Made(axes, folded, operands)
         for ref, along in reversed([*zip(primitive.operands, operands, strict=True)]):
             tile = _along(ref, along)
@@ -227,30 +223,12 @@ def _flat(operands: Sequence[Sequence[Loop | None]]) -> list[Loop | None]:
     return [loop for shown in operands for loop in shown]
 
 
-def _shown_alike(
-    primitive: Primitive, index: int, at: int, axes: _Axes, _folded: Loop | None
-) -> Loop | None:
-    """Operands of a pointwise operator are aligned from the right."""
-    first = len(axes) - len(primitive.operands[index].axes)
-    return axes[first + at]
-
-
-def _shown_to_fold(
-    primitive: Primitive, _index: int, at: int, axes: _Axes, folded: Loop | None
-) -> Loop | None:
-    assert isinstance(primitive.op, Fold)
-    axis = primitive.op.axis
-    return folded if at == axis else axes[at - (at > axis)]
-
-
-def _shown_to_contract(
-    primitive: Primitive, index: int, at: int, axes: _Axes, folded: Loop | None
-) -> Loop | None:
-    rank = len(primitive.operands[index].axes)
-    if at == rank - 1 - index:
-        return folded
-    return axes[len(axes) - rank + at]
-
-
-_Shown = Callable[[Primitive, int, int, _Axes, "Loop | None"], "Loop | None"]
-_SHOWN: Mapping[type, _Shown] = {Fold: _shown_to_fold, Contract: _shown_to_contract}
+def _shown(primitive: Primitive, axes: _Axes, folded: Loop | None) -> list[list[Loop | None]]:
+    """The loops along what each operand shows: those of the result, and what is folded."""
+    found = [[folded] * len(ref.axes) for ref in primitive.operands]
+    for axis, loop in enumerate(axes):
+        for index, position in operand_positions(primitive, axis):
+            found[index][position] = loop
+    if isinstance(primitive.op, Scan):  # which is along its axis, and looks into it
+        found[0][primitive.op.axis] = axes[primitive.op.axis]
+    return found

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.frontend.array import TracedArray, apply, array_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.limits import UNROLLED
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, whole
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
 POOLED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 """The operator that folds the elements of a window."""
-UNROLLED = 16
-"""Elements of a window at most that are folded one by one."""
-
 
 @dataclass(frozen=True)
 class _Windows:
@@ -40,11 +39,9 @@ class _Windows:
     extents: Mapping[int, int]
 
 
-def as_pool(
-    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
-) -> TracedArray | None:
+def as_pool(asked: Operation) -> TracedArray | None:
     """The pool over two or more axes whose last fold this is; None if it is the last of none."""
-    (x,) = operands
+    trace, op, (x,), params, _ = asked
     if params["keepdims"] or not isinstance(x, TracedArray) or x.kind != FLOAT:
         return None
     found = _windows(trace, op, x, params["axis"] % x.ndim)

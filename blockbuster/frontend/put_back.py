@@ -116,7 +116,7 @@ def _column(base: TracedArray, new: TracedArray, axis: int, at: int, step: int) 
 def _strided_by_positions(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
     """The same for sizes that are not known: a gather of the axis and what is new behind it."""
     trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
-    at = _places(base, axis)
+    at = places(base, axis)
     hit = _taken(base, at, axis, start, params["length"], step)
     ours = trace.record("where", (hit, _behind(at, start), 0)) // step
     behind = ours + _number(base, trace.dims.length(base.axes[axis]))  # its length may be rounded
@@ -133,7 +133,7 @@ def hits(
     x: TracedArray, axis: int, start: Length, length: Length, step: int = 1
 ) -> TracedArray:
     """The mask of the elements of ``x`` that a slice of an axis takes."""
-    return _along(_taken(x, _places(x, axis), axis, start, length, step), x, axis)
+    return _along(_taken(x, places(x, axis), axis, start, length, step), x, axis)
 
 
 def _taken(
@@ -152,7 +152,7 @@ def _taken(
     return hit
 
 
-def _places(x: TracedArray, axis: int) -> TracedArray:
+def places(x: TracedArray, axis: int) -> TracedArray:
     """The positions along an axis of ``x``."""
     extent = x.trace.dims.length(x.axes[axis])
     return x.trace.record("arange", (), {"size": extent.expr})

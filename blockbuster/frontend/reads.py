@@ -4,8 +4,8 @@ A trace is one run of the user's function. It may be used again as long as the f
 the same values: the same globals, closure cells, defaults, attributes, items of containers,
 elements of arrays, and the same in every function that it calls. Its code tells which of them it
 can find: the names in it, followed through every object that is reached. That is at least what it
-reads. If the code cannot tell (``globals()``, random numbers, an iterator), nothing is certain and
-``unchanged`` is never true.
+reads. If the code cannot tell (``globals()``, an iterator, NumPy's random numbers), nothing is
+certain and ``unchanged`` is never true.
 
 A check is a function, a key and the object that ``function(key, ABSENT)`` returned; it holds if the
 same call returns that very object again. So a check takes some 40 ns and runs none of the user's
@@ -34,7 +34,6 @@ from blockbuster.frontend.code_names import (
     plain_name,
 )
 from blockbuster.frontend.fixed import is_atom, is_plain, static
-from blockbuster.frontend.functions.refused import RANDOM
 from blockbuster.frontend.holders import (
     ABSENT,
     Unknown,
@@ -207,8 +206,6 @@ class _Seeker:
             self.weak.append(value)
         elif is_leaf(value):
             return
-        elif isinstance(value, types.MethodDescriptorType):
-            _expect_not_random(value.__name__)  # torch.Tensor.normal_, by whatever name
         elif isinstance(value, types.ModuleType | type):
             self._holders.append(value)
             for cls in user_classes(value):
@@ -285,7 +282,6 @@ class _Seeker:
             self.visit(found)
 
     def _name(self, name: str) -> None:
-        _expect_not_random(name)
         self._names[name] = None
         self._whole |= name in BY_NAME
 
@@ -383,11 +379,6 @@ def _all_of(count: int) -> Callable[..., Callable[[], bool]]:
 def _attribute(holder: Any) -> Check:
     """Reads an attribute that is stored, not computed."""
     return partial(getattr, holder)
-
-
-def _expect_not_random(name: str) -> None:
-    if name in RANDOM:
-        raise Unknown(f"it calls {name}, which draws random numbers")
 
 
 def _imported(name: str) -> Any:

@@ -10,24 +10,21 @@ difference. A quotient by another number is rounded, so that its floor may be on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.expr import Const
-
-if TYPE_CHECKING:
-    from blockbuster.frontend.trace import Trace
 
 LARGEST = 2.0**15
 """Larger numbers may be infinite in float16."""
 
 
-def remainder(trace: Trace, operands: Sequence[Any]) -> TracedArray | None:
+def remainder(asked: Operation) -> TracedArray | None:
     """The remainder of floats that has the sign of the divisor; None for other operands."""
-    x, divisor = operands
+    trace, (x, divisor) = asked.trace, asked.operands
     if not isinstance(x, TracedArray) or x.kind != FLOAT or not divides_exactly(divisor):
         return None
     x = fraction_by(x, divisor)

@@ -10,11 +10,57 @@ none: what other operands show along the axis meets each element as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from blockbuster.frontend.array import TracedArray, array_at
+from blockbuster.frontend.contractions import equation_of
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.primitives import Apply, Contract, Primitive, Ref, Round
 from blockbuster.ir.expr import Arg, Call
+from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import ONE
+
+
+def beside_others(asked: Operation) -> TracedArray | None:
+    """A function of an array that is repeated along axes which other operands have, as that of the
+    array as it was: ``s.expand_as(x) * x`` is ``s * x``. None for other functions.
+    """
+    trace, op, operands, params, _ = asked
+    for at, x in enumerate(operands):
+        made = equation_of(x)
+        held = made.operands[1] if made is not None and made.op == "where" else None
+        if made is None or not isinstance(held, Value) or held != made.operands[2]:
+            continue
+        once = array_at(trace, held)
+        others = [o for o in operands if isinstance(o, TracedArray) and o.value != x.value]
+        if once.ndim and _have_axes(others, x, once):  # the dtype of a number would count less
+            trace.replaced |= dict.fromkeys((x.value.node, *_positions(once, made.operands[0])))
+            return trace.record(op, (*operands[:at], once, *operands[at + 1 :]), params)
+    return None
+
+
+def _have_axes(others: Sequence[TracedArray], x: TracedArray, once: TracedArray) -> bool:
+    """True if each axis of ``x`` that ``once`` lacks is one of an array among others."""
+    length = x.trace.dims.length
+
+    def extent(array: TracedArray, behind: int) -> object:
+        return length(array.axes[-1 - behind]) if behind < array.ndim else ONE
+
+    lacking = [n for n in range(x.ndim) if extent(once, n) != extent(x, n)]
+    return all(any(extent(o, n) == extent(x, n) for o in others) for n in lacking)
+
+
+def _positions(like: TracedArray, mask: object) -> Iterator[int]:
+    """The equations of a condition on positions."""
+    left = [mask]
+    while left:
+        one = left.pop()
+        made = equation_of(array_at(like.trace, one)) if isinstance(one, Value) else None
+        if made is not None and made.op in ("and", "ge", "expand", "arange"):
+            assert isinstance(one, Value)
+            yield one.node
+            left += made.operands
 
 
 def read_once(primitives: Sequence[Primitive]) -> tuple[Primitive, ...]:

@@ -25,6 +25,7 @@ from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.lengths import Length
 
 if TYPE_CHECKING:
+    from blockbuster.frontend.array import TracedArray
     from blockbuster.frontend.trace import Trace
 
 
@@ -202,6 +203,18 @@ class SizeExpr:
         dims = self.trace.dims
         among = dict.fromkeys(dim for expr in exprs for dim in sizes_in(expr))
         return tuple(dims.word(dim) for dim in among if dims.length(dim).constant is None)
+
+
+class ElementCount(SizeExpr):
+    """``x.size``: the product of the extents; called, as in torch, the extents, or one of them."""
+
+    def __init__(self, array: TracedArray) -> None:
+        self._shape = array.shape
+        super().__init__(bound(math.prod(self._shape, start=1)) or Const(1.0), array.trace)
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """``x.size()`` is the shape, ``x.size(-1)`` its last entry."""
+        return self._shape if dim is None else self._shape[dim]
 
 
 class KnownSize(int):

@@ -3,29 +3,25 @@
     x.reshape(m, n // 2, 2)[..., 1]     x[:, 1::2]
     x.reshape(m, 2, n // 2)[:, 1]       x[:, n // 2:]
 
-Slices with a step are read as rows of neighbours, two of them together (``interleaved.py``); a
+Slices with a step are read as rows of neighbours, two of them together (``in_blocks.py``); a
 place along a part is read element by element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
 from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.contractions import equation_of
+from blockbuster.frontend.operation import Operation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE
 
-if TYPE_CHECKING:
-    from blockbuster.frontend.trace import Trace
 
-
-def of_split_axis(trace: Trace, x: TracedArray, params: Mapping[str, Any]) -> TracedArray | None:
+def of_split_axis(asked: Operation) -> TracedArray | None:
     """A slice of one place, which stays as an axis of one element.
 
-    None unless ``x`` is another array with one axis split in two, of which this is one.
+    None unless it is of another array with one axis split in two, of which this is one.
     """
+    trace, (x,), params = asked.trace, asked.operands, asked.params
     axis, start, equation = params["axis"], params["start"], equation_of(x)
     if params["length"] != ONE or equation is None or equation.op != "reshape":
         return None

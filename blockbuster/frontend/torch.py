@@ -18,10 +18,10 @@ Torch = Any
 
 POINTWISE = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
-    "floor", "round", "sin", "cos", "log1p", "expm1",
+    "floor", "round", "sin", "cos", "log1p", "expm1", "pow", "maximum", "minimum", "where",
+    "matmul",
 )  # fmt: skip
-"""Functions of one tensor that torch has under our names."""
-
+"""Functions of tensors alone that torch has under our names."""
 
 NOT_NUMPYS = ("torch.bfloat16", "torch.float8_e4m3fn")
 
@@ -307,11 +307,6 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "layer_norm": _layer_norm, "rms_norm": _rms_norm,
     "silu": lambda torch, x: torch.nn.functional.silu(x),
     "gelu": lambda torch, x: torch.nn.functional.gelu(x),
-    "pow": lambda torch, x, y: torch.pow(x, y),
-    "maximum": lambda torch, x, y: torch.maximum(x, y),
-    "minimum": lambda torch, x, y: torch.minimum(x, y),
-    "where": lambda torch, condition, x, y: torch.where(condition, x, y),
-    "matmul": lambda torch, a, b: torch.matmul(a, b),
     "transpose": lambda torch, x, *, axes: x.permute(axes or tuple(reversed(range(x.ndim)))),
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
     "windows": _windows,

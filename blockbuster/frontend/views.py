@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from blockbuster.frontend.deep import Task, done
 from blockbuster.frontend.joined import Parted, as_one_view
+from blockbuster.frontend.limits import MOST_PARTS
 from blockbuster.frontend.primitives import Contract, Join, Merge, Primitive, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
@@ -23,9 +24,6 @@ from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
 from blockbuster.ir.ops import COMBINE
 from blockbuster.ir.types import Dim
-
-MOST_PARTS = 8
-"""Parts of an operand at most of which each has a product of its own."""
 
 
 class ViewRecorder(Pieces):

@@ -10,12 +10,14 @@ split. Where something else reads a piece, too, that piece is computed by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray, array_at, operand_at
+from blockbuster.frontend.limits import PIECES_OF_A_LOOP
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.shapes import ARRAYS_ONLY, REDUCTIONS, SCANS, WEIGHTED
 from blockbuster.ir.expr import FUNCTIONS
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 PRODUCT = "matmul"
-MOST_PIECES = 64
-"""Pieces of a join that are looked at: heads, groups and experts are no more."""
 ALONG_AXES = (*REDUCTIONS, *SCANS, "softmax", "log_softmax", "transpose", "expand")
 BROADCAST = (*FUNCTIONS, *WEIGHTED, PRODUCT, "cast")
 """Operations whose operands may have fewer axes than their results."""
@@ -48,19 +48,18 @@ class _Each:
     make: Callable[[], TracedArray]
 
 
-def as_one_loop(
-    trace: Trace, operands: Sequence[Any], params: Mapping[str, Any]
-) -> TracedArray | None:
+def as_one_loop(asked: Operation) -> TracedArray | None:
     """A join of values that products compute alike from pieces of arrays; None for other joins."""
+    trace, operands = asked.trace, asked.operands
     first, count = operands[0], len(operands)
-    if not 2 <= count <= MOST_PIECES or any(x.axes != first.axes for x in operands):
+    if not 2 <= count <= PIECES_OF_A_LOOP or any(x.axes != first.axes for x in operands):
         return None
     loop = _Loop(trace, count)
     found = loop.over(tuple(x.value for x in operands))
     if not isinstance(found, _Each) or not loop.has_product:
         return None
     trace.replaced |= dict.fromkeys(loop.read)
-    axis = params["axis"] % first.ndim
+    axis = asked.params["axis"] % first.ndim
     made = found.make()
     order = (*range(1, axis + 1), 0, *range(axis + 1, first.ndim + 1))
     made = trace.record("transpose", (made,), {"axes": order})

@@ -5,6 +5,8 @@ import pytest
 
 import blockbuster as bb
 
+torch = pytest.importorskip("torch")
+
 
 def heads(k, count):
     """Each head ``count`` times, as models repeat the heads of keys."""
@@ -48,6 +50,32 @@ def test_readers_that_show_the_axis_need_no_choice(fn):
 @pytest.mark.parametrize("fn", [stored, summed, contracted])
 def test_others_repeat_the_elements(fn):
     assert "where" in str(lowered(fn))
+
+
+X, Y = torch.arange(6.0).reshape(2, 1, 3), torch.arange(12.0).reshape(2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x, y: x.expand_as(y) * y, lambda x, y: y + x[0].expand(y.shape)]
+)
+def test_functions_beside_arrays_with_the_axes_record_no_repetition(fn):
+    program = bb.trace(fn, x=X, y=Y)
+
+    assert not {"where", "arange"} & {one.op for one in program.equations}
+    np.testing.assert_array_equal(program.numpy({"x": X, "y": Y})["out"], fn(X, Y))
+
+
+def test_repetitions_along_axes_that_no_other_operand_has_stay():
+    program = bb.trace(lambda x, y: x.expand_as(y) * y[:, :1], x=X, y=Y)
+
+    assert [one.op for one in program.equations].count("where") == 1
+
+
+def test_a_number_that_is_repeated_keeps_the_weight_of_its_dtype():
+    fn = lambda s, y: s.expand_as(y) * y  # noqa: E731
+    found = bb.jit(fn)(torch.tensor(1.5), Y.half())
+
+    assert found.dtype == fn(torch.tensor(1.5), Y.half()).dtype == torch.float32
 
 
 @pytest.mark.parametrize("fn", ALL)

@@ -189,7 +189,7 @@ CASES: Mapping[str, list[Case]] = {
     "t": on(lambda x: x.t() @ x + torch.t(x) @ x, lambda x: x[0].t()),
     "dim": on(lambda x: x * x.dim() + x.ndimension()),
     "numel": on(lambda x: x / x.numel() + torch.numel(x)),
-    "detach": on(lambda x: x.detach() + torch.detach(x)),
+    "detach": on(lambda x: x.detach() + torch.detach(x), lambda x: torch.positive(x) * 2),
     "contiguous": on(lambda x: x.contiguous() + x.clone()),
     "copy_": pair(lambda x, y: (x * 2).copy_(y) + x),
     "fill_": on(lambda x: (x * 2).fill_(3.0) + torch.fill_(x * 2, 1.0)),
@@ -207,7 +207,6 @@ CASES: Mapping[str, list[Case]] = {
         lambda x, y: torch.heaviside(x.round(), y) + x.round().heaviside(y)),
     "xlogy": pair(lambda x, y: torch.xlogy(x.abs().floor(), y.abs()) + x.xlogy(y.abs())),
     "logit": on(lambda x: torch.logit(x.sigmoid()) + x.logit(eps=0.1)),
-    "positive": on(lambda x: torch.positive(x) * 2),
     "torch_sort": [
         Case(lambda x: torch.sort(x, 1, descending=True)[0] + x.sort(0).values, ((4, 6),)),
         Case(lambda x: (x * 2).round().sort(stable=True).indices, ((4, 6),)),
@@ -275,7 +274,6 @@ CASES: Mapping[str, list[Case]] = {
     "permute": on(lambda x: x.permute(1, 0), lambda x: torch.permute(x[None], (2, 0, 1))),
     "torch_chunk": on(lambda x: torch.cat(x.chunk(2, dim=-1)[::-1], dim=-1)),
     "torch_unbind": on(lambda x: torch.stack(x.unbind(1)[::-1]), lambda x: torch.unbind(x)[2]),
-    "split_with_sizes": on(lambda x: x.split_with_sizes([1, 2, 3], -1)[2]),
     "tensor_split": on(
         lambda x: torch.cat(x.tensor_split(4, 1)[::-1], 1),
         lambda x: torch.cat(torch.tensor_split(x, (1, 4), dim=1)[::-1], 1),
@@ -295,7 +293,7 @@ CASES: Mapping[str, list[Case]] = {
         lambda x: x.sum_to_size(1, 6), lambda x: x.sum_to_size((6,)), lambda x: x.sum_to_size(4, 6),
         lambda x: x[None].sum_to_size(4, 1),
     ),
-    "adjoint": on(lambda x: x.adjoint() @ x + x.H @ x + x.mH @ x),
+    "matrix_transpose": on(lambda x: x.adjoint() @ x + x.H @ x + x.mH @ x),
     "broadcast_tensors": on(lambda x: sum(torch.broadcast_tensors(x, x[0], x[:, :1]))),
     "torch_meshgrid": on(
         lambda x: torch.meshgrid(x[0], x[:, 0], indexing="ij")[1],
@@ -305,6 +303,8 @@ CASES: Mapping[str, list[Case]] = {
     "split": on(
         lambda x: sum(x.split(2, dim=1)), lambda x: torch.split(x, [2, 4], 1)[1],
         lambda x: torch.cat(x.split(4, dim=-1)[::-1], -1),
+        lambda x: x.split_with_sizes([1, 2, 3], -1)[2],
+        lambda x: torch.split_with_sizes(x, split_sizes=[1, 5], dim=1)[1],
     ),
     "topk": [
         *on(lambda x: x.topk(3, dim=1)[0] + x.topk(3).indices, lambda x: x.topk(1, 0).values,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from blockbuster.frontend.functions.pointwise import (
     where,
 )
 from blockbuster.frontend.functions.reductions import Axes, max, min, prod, sum
-from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.row import Array, Row, alike, example, named
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.source import trace_error
@@ -67,14 +68,16 @@ def _largest(x: TracedArray) -> float:
     return _LARGEST.get(name) or float(np.finfo(name).max)
 
 
-def fmax(x: Array, y: Array) -> Array:
-    """The larger element of two arrays; a number beside NaN."""
-    return where(isnan(x), y, where(isnan(y), x, maximum(x, y)))
+def _beside_nan(name: str, extremum: Callable[..., Array], which: str) -> Callable[..., Array]:
+    """The larger or smaller element of two arrays."""
+
+    def chosen(x: Array, y: Array) -> Array:
+        return where(isnan(x), y, where(isnan(y), x, extremum(x, y)))
+
+    return named(chosen, name, f"The {which} element of two arrays; a number beside NaN.")
 
 
-def fmin(x: Array, y: Array) -> Array:
-    """The smaller element of two arrays; a number beside NaN."""
-    return where(isnan(x), y, where(isnan(y), x, minimum(x, y)))
+fmax, fmin = _beside_nan("fmax", maximum, "larger"), _beside_nan("fmin", minimum, "smaller")
 
 
 def nansum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -92,14 +95,21 @@ def nanmean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return nansum(x, axis, keepdims) / _numbers(x, axis, keepdims)
 
 
-def nanmax(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """The largest element that is a number; NaN if there is none."""
-    return _of_some(x, max(_instead(x, -math.inf), axis, keepdims), axis, keepdims)
+def _of_numbers(
+    name: str, extremum: Callable[..., Array], other: float, which: str
+) -> Callable[..., Array]:
+    """The largest or smallest number, for which ``other`` stands where there is none."""
+
+    def found(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+        made = extremum(_instead(x, other), axis, keepdims)
+        is_one = _numbers(x, axis, keepdims) > 0 if _may_be_nan(x) else None
+        return made if is_one is None else where(is_one, made, math.nan)
+
+    return named(found, name, f"The {which} element that is a number; NaN if there is none.")
 
 
-def nanmin(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """The smallest element that is a number; NaN if there is none."""
-    return _of_some(x, min(_instead(x, math.inf), axis, keepdims), axis, keepdims)
+nanmax = _of_numbers("nanmax", max, -math.inf, "largest")
+nanmin = _of_numbers("nanmin", min, math.inf, "smallest")
 
 
 def nanvar(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: float = 0) -> Array:
@@ -124,10 +134,6 @@ def _numbers(x: Array, axis: Axes, keepdims: bool) -> Array:
     return sum(where(isnan(x), 0.0, 1.0), axis, keepdims)
 
 
-def _of_some(x: Array, found: Array, axis: Axes, keepdims: bool) -> Array:
-    return where(_numbers(x, axis, keepdims) > 0, found, math.nan) if _may_be_nan(x) else found
-
-
 def _may_be_nan(x: Array) -> bool:
     """True for floats; a dtype of torch's has no ``kind``."""
     if isinstance(x, TracedArray):
@@ -138,10 +144,8 @@ def _may_be_nan(x: Array) -> bool:
 _GROUP = "Numbers that are not finite"
 
 
-def _of(function: Any, *examples: Any, reference: Any = None) -> Row:
-    name = function.__name__
-    return Row(function, _GROUP, (name,), torch=(name, f"Tensor.{name}"), examples=examples,
-               reference=reference, public=False)  # fmt: skip
+def _of(function: Any, *examples: Any) -> Row:
+    return alike(function, _GROUP, *examples, public=False)
 
 
 def _of_numpys(function: Any, *examples: Any) -> Row:

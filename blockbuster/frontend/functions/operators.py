@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc
-from blockbuster.frontend.functions.row import Array, Row, example, named
+from blockbuster.frontend.functions.row import Array, Row, alike, example, named
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.remainders import divides_exactly, fraction_by
 from blockbuster.frontend.source import trace_error
@@ -92,7 +92,7 @@ ROWS = (
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     Row(of_two("mod", "``x % y``."), _GROUP, ("remainder", "mod"), (), ("remainder",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
-    Row(fmod, _GROUP, ("fmod",), (), ("fmod", "Tensor.fmod"), (example("M N", 2),), public=False),
+    alike(fmod, _GROUP, example("M N", 2), public=False),
     _pair("lt", "<", ("less",), ("lt", "less")),
     _pair("le", "<=", ("less_equal",), ("le", "less_equal")),
     _pair("gt", ">", ("greater",), ("gt", "greater")),
@@ -107,16 +107,11 @@ ROWS = (
         "bitwise_left_shift", "Tensor.bitwise_left_shift", "Tensor.__lshift__")),
     _bits("rshift", ">>", ("right_shift", "bitwise_right_shift"), (
         "bitwise_right_shift", "Tensor.bitwise_right_shift", "Tensor.__rshift__")),
-    Row(logical_and, _GROUP, ("logical_and",), (), ("logical_and", "Tensor.logical_and"),
-        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
-    Row(logical_or, _GROUP, ("logical_or",), (), ("logical_or", "Tensor.logical_or"),
-        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
-    Row(logical_xor, _GROUP, ("logical_xor",), (), ("logical_xor", "Tensor.logical_xor"),
-        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
-    Row(logical_not, _GROUP, ("logical_not",), (), ("logical_not", "Tensor.logical_not"),
-        (example("bool: M N"), example("int: M N")), public=False),
-    Row(float_power, _GROUP, ("float_power",), (), ("float_power", "Tensor.float_power"),
-        (example("positive: M N", "N"), example("positive: M N", 2)), public=False),
+    *(alike(f, _GROUP, example("bool: M N", "bool: N"), example("int: M N", "M N"), public=False)
+      for f in (logical_and, logical_or, logical_xor)),
+    alike(logical_not, _GROUP, example("bool: M N"), example("int: M N"), public=False),
+    alike(float_power, _GROUP, example("positive: M N", "N"), example("positive: M N", 2),
+          public=False),
     Row(of_one("neg", "``-x``."), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
         public=False),
     Row(_of_bits("not", "``~x``.", operator.invert), _GROUP, ("invert",), (), ("bitwise_not",),

@@ -8,10 +8,11 @@ import numpy as np
 
 from blockbuster.frontend.array import along_axis
 from blockbuster.frontend.functions.pointwise import where
-from blockbuster.frontend.functions.ranks import MOST_SORTED, in_order
+from blockbuster.frontend.functions.ranks import in_order
 from blockbuster.frontend.functions.reductions import any, mean
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import ravel
+from blockbuster.frontend.limits import MOST_SORTED
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import fixed
 

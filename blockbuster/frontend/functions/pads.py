@@ -15,12 +15,10 @@ from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import FREE
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.limits import ONE_BY_ONE
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
-
-ONE_BY_ONE = 4
-"""Elements around an axis at most that are read one by one; of more, positions are looked up."""
 
 Places = Callable[[int], tuple[int, int]]
 """The elements that stand ``d`` places before an axis and behind it, counted from its start if they

@@ -11,7 +11,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, as_floats, cast_dtype
 from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
-from blockbuster.frontend.functions.row import Array, Row, Text, example, named
+from blockbuster.frontend.functions.row import Array, Example, Row, Text, alike, example, named
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
@@ -274,6 +274,11 @@ _NUMBERS = (example("M N"), example("int: M N"))
 _ROUNDED = "A factor is rounded: a rounding apart from NumPy's."
 _GROUP = "Of each element"
 
+
+def _of(function: Callable[..., Array], *examples: Example, **more: Any) -> Row:
+    return alike(function, _GROUP, *examples, **more)
+
+
 ROWS = (
     Row(exp, _GROUP, ("exp",), ("exp",), ("exp", "Tensor.exp"), _ANY),
     Row(log, _GROUP, ("log",), ("log",), ("log", "Tensor.log"), _POSITIVE),
@@ -293,7 +298,7 @@ ROWS = (
         reference=NUMPY["erf"]),
     Row(abs, _GROUP, ("absolute", "abs", "fabs"), torch=("abs", "absolute", "Tensor.abs"),
         examples=_ANY),
-    Row(square, _GROUP, ("square",), torch=("square", "Tensor.square"), examples=_ANY),
+    _of(square, *_ANY),
     Row(reciprocal, _GROUP, torch=("reciprocal", "Tensor.reciprocal"), examples=_POSITIVE,
         reference=NUMPY["reciprocal"]),
     Row(whole_reciprocal, _GROUP, ("reciprocal",), public=False,
@@ -302,37 +307,23 @@ ROWS = (
     Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
     Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
         (example("M N", -0.5, 1.0), example("M N", min=0.25), example("M N", None, "N"))),
-    Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_NUMBERS),
-    Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_NUMBERS),
+    _of(floor, *_NUMBERS), _of(ceil, *_NUMBERS),
     Row(trunc, _GROUP, ("trunc", "fix"), torch=("trunc", "fix", "Tensor.trunc"), examples=_ANY),
     Row(rint, _GROUP, ("rint",), examples=_ANY, public=False),
     Row(round, _GROUP, ("round", "around"), ("round",), ("round", "Tensor.round"),
         (example("M N"), example("M N", 1))),
-    Row(sin, _GROUP, ("sin",), torch=("sin", "Tensor.sin"), examples=_ANY),
-    Row(cos, _GROUP, ("cos",), torch=("cos", "Tensor.cos"), examples=_ANY),
-    Row(tan, _GROUP, ("tan",), torch=("tan", "Tensor.tan"), examples=_ANY),
-    Row(log1p, _GROUP, ("log1p",), torch=("log1p", "Tensor.log1p"), examples=_POSITIVE),
-    Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
-    Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
-        examples=(*_PAIR, example("M N", 0.0))),
-    Row(logaddexp2, _GROUP, ("logaddexp2",), torch=("logaddexp2", "Tensor.logaddexp2"),
-        examples=_PAIR, note=_ROUNDED, public=False),
+    _of(sin, *_ANY), _of(cos, *_ANY), _of(tan, *_ANY), _of(log1p, *_POSITIVE), _of(expm1, *_ANY),
+    _of(logaddexp, *_PAIR, example("M N", 0.0)),
+    _of(logaddexp2, *_PAIR, note=_ROUNDED, public=False),
     Row(sign, _GROUP, ("sign",), examples=_NUMBERS),
-    Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
-    Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
-    Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
-        note=_ROUNDED),
+    _of(exp2, *_ANY), _of(log2, *_POSITIVE, note=_ROUNDED), _of(log10, *_POSITIVE, note=_ROUNDED),
     Row(degrees, _GROUP, ("degrees", "rad2deg"), torch=("rad2deg", "Tensor.rad2deg"),
         examples=_ANY, public=False),
     Row(radians, _GROUP, ("radians", "deg2rad"), torch=("deg2rad", "Tensor.deg2rad"),
         examples=_ANY, public=False),
-    Row(sinc, _GROUP, ("sinc",), torch=("sinc", "Tensor.sinc", "special.sinc"), examples=_ANY,
-        public=False),
+    _of(sinc, *_ANY, torch=("special.sinc",), public=False),
     Row(heaviside, _GROUP, ("heaviside",), examples=_PAIR, public=False),
-    Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR),
-    Row(isnan, _GROUP, ("isnan",), torch=("isnan", "Tensor.isnan"), examples=_ANY),
-    Row(isinf, _GROUP, ("isinf",), torch=("isinf", "Tensor.isinf"), examples=_ANY),
-    Row(isfinite, _GROUP, ("isfinite",), torch=("isfinite", "Tensor.isfinite"), examples=_ANY),
+    _of(hypot, *_PAIR), _of(isnan, *_ANY), _of(isinf, *_ANY), _of(isfinite, *_ANY),
     Row(where, _GROUP, ("where",), torch=("where",), examples=(example("bool: M N", "M N", "N"),)),
     Row(astype, _GROUP, ("astype",), ("astype",), examples=(example("M N", Text("float32")),)),
 )  # fmt: skip

@@ -20,25 +20,11 @@ from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import moveaxis
 from blockbuster.frontend.kinds import POSITION, WHOLES
+from blockbuster.frontend.limits import MOST_CHOSEN, MOST_COUNTED, MOST_SORTED
 from blockbuster.frontend.moves import Ranked
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.lengths import whole
-
-MOST_CHOSEN = 8
-"""Rounds of ``ranked``: each folds a row once more, and compiling takes longer with each."""
-
-MOST_COUNTED = 64
-"""Elements of a row of which each pair is compared for the first of them. On an H200 the first 32
-of 64 take 3 microseconds for 32 rows and some 12 for 256, beside 10 and 11 by ``torch.topk``; for
-4096 rows 69 beside 20. Counts are integers, for which the check of first results allows no
-roundings; added as floats they take two thirds of that time.
-"""
-
-MOST_SORTED = 32
-"""Elements of a row that are put in order by comparing each pair: 4096 rows of 16 take 10
-microseconds there, as by ``torch.sort``, and of 64 elements 61 beside 19.
-"""
 
 
 def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:

@@ -22,11 +22,6 @@ class Refusal:
 
 
 _ONE_AFTER_ANOTHER = "its elements are found one after another, which no loop over blocks can do"
-RANDOM = (
-    "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_",
-    "geometric_", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
-)  # fmt: skip
-"""What draws random numbers for the elements of a tensor."""
 _ORDER = "it puts elements in order, and bb has no function for it"
 _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
@@ -76,7 +71,10 @@ REFUSED: tuple[Refusal, ...] = (
              "index_fill_", "masked_scatter_", "fill_diagonal_"),
             "it changes elements at positions that are values",
             "x = bb.where(mask, new, x) replaces elements"),
-    Refusal(RANDOM, "it draws random numbers", "draw them before, and pass them as an argument"),
+    Refusal(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_",
+             "cauchy_", "geometric_", "rand_like", "randn_like", "randint_like", "bernoulli",
+             "multinomial"),
+            "it draws random numbers", "draw them before, and pass them as an argument"),
     Refusal(("grid_sample", "max_unpool2d"), "windows of an axis lie where data says",
              "bb.custom calls a function of whole arrays"),
     Refusal(("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices",

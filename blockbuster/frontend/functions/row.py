@@ -66,6 +66,18 @@ class Row:
         return self.function.__name__
 
 
+def alike(
+    function: Callable[..., Array], group: str, *examples: Example, torch: tuple[str, ...] = (),
+    **more: Any,
+) -> Row:  # fmt: skip
+    """The row of a function that NumPy and torch have under its name, torch also as a method of
+    tensors; ``torch``: other names there.
+    """
+    own = function.__name__
+    names = (own, f"Tensor.{own}", *torch)
+    return Row(function, group, (own,), torch=names, examples=examples, **more)
+
+
 TORCH_GROUP = "torch: functions and methods"
 """The group of most of torch's functions."""
 

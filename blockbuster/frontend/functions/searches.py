@@ -13,48 +13,37 @@ from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max as largest
 from blockbuster.frontend.functions.reductions import min as smallest
-from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.shapes import axis_of
-from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.frontend.functions.row import Array, Row, example, named
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
 MOST_PLACES = 1 << 24
 """Elements along a searched axis: kernels fold positions in float32, exact up to here."""
 
 
-def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The position of the maximum along an axis, or among all elements (None).
-
-    If several elements are maximal, it is the first; if there is NaN, the position of NaN, as in
-    NumPy.
-    """
-    return _place("argmax", largest, x, axis, keepdims)
-
-
-def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The position of the minimum along an axis, or among all elements (None).
-
-    If several elements are minimal, it is the first; if there is NaN, the position of NaN, as in
-    NumPy.
-    """
-    return _place("argmin", smallest, x, axis, keepdims)
-
-
-def _place(
-    name: str, extremum: Callable[..., Array], x: Array, axis: int | None, keepdims: bool
-) -> Array:
+def _place(name: str, extremum: Callable[..., Array], which: str) -> Callable[..., Array]:
     """The least position at which x is its extremum: two folds, which fusion makes one loop."""
-    if is_tensor(x):
-        return getattr(x, name)(axis, keepdims)
-    if not isinstance(x, TracedArray):
-        return getattr(np, name)(x, axis=axis, keepdims=keepdims)
-    try:
-        axes = range(x.ndim) if axis is None else (axis_of(axis, x.ndim),)
-    except Refused as refused:
-        raise trace_error(f"{name}: {refused.reason}") from None
-    top = extremum(x, axis, keepdims=True)
-    found = where((x == top) | (x != x), counted(name, x, axes), math.inf)
-    return apply("whole", smallest(found, axis, keepdims))
+
+    def place(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
+        if is_tensor(x):
+            return getattr(x, name)(axis, keepdims)
+        if not isinstance(x, TracedArray):
+            return getattr(np, name)(x, axis=axis, keepdims=keepdims)
+        (*axes,) = range(x.ndim) if axis is None else axes_of(name, (axis,), x.ndim)
+        top = extremum(x, axis, keepdims=True)
+        found = where((x == top) | (x != x), counted(name, x, axes), math.inf)
+        return apply("whole", smallest(found, axis, keepdims))
+
+    meaning = f"""The position of the {which}imum along an axis, or among all elements (None).
+
+    If several elements are {which}imal, it is the first; if there is NaN, the position of NaN, as
+    in NumPy.
+    """
+    return named(place, name, meaning)
+
+
+argmax, argmin = _place("argmax", largest, "max"), _place("argmin", smallest, "min")
 
 
 def counted(name: str, x: TracedArray, axes: Sequence[int], times: int = 1) -> Array:

@@ -24,7 +24,8 @@ SCANS = {np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.mini
 
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
-    "diagonal": "k",
+    "diagonal": "k", "dim1": "axis1", "dim2": "axis2", "index": "indices",
+    "split_sizes": "split_size_or_sections",
     "a_min": "min", "a_max": "max",
 }  # fmt: skip
 """Our names of libraries' parameters."""

@@ -29,7 +29,6 @@ from blockbuster.frontend.functions import (
     shapes,
     sliding,
     torch_activations,
-    torch_cells,
     torch_convolutions,
     torch_creation,
     torch_dtypes,
@@ -44,7 +43,6 @@ from blockbuster.frontend.functions import (
     torch_products,
     torch_recurrent,
     torch_reductions,
-    torch_scaled,
     torch_scattered,
     torch_tensors,
     torch_transposed,
@@ -61,9 +59,9 @@ GROUPS: tuple[ModuleType, ...] = (
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
-    torch_activations, torch_losses, torch_margins, torch_layers, torch_heads, torch_cells,
+    torch_activations, torch_losses, torch_margins, torch_layers, torch_heads,
     torch_recurrent, torch_convolutions, torch_transposed, torch_pools, torch_images,
-    torch_products, torch_scaled, torch_scattered, torch_tensors, torch_orders, torch_parts,
+    torch_products, torch_scattered, torch_tensors, torch_orders, torch_parts,
     torch_dtypes, torch_creation, torch_reductions,
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
@@ -24,7 +25,7 @@ from blockbuster.frontend.functions.pointwise import (
     tanh,
     where,
 )
-from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
+from blockbuster.frontend.functions.row import Array, named, torch_row, torch_rows
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.source import trace_error
@@ -174,23 +175,17 @@ def alpha_dropout(input: Array, p: float = 0.5, training: bool = False) -> Array
     return dropout(input, p, training)
 
 
-def functional_softmax(
-    input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Array:
-    """exp(x) over its sum along an axis; ``_stacklevel`` is for a warning of torch's."""
-    return torch_softmax(input, _usual_axis(input, dim), dtype)
+def _functional(
+    function: Callable[[Array, int, Any], Array], name: str, meaning: str
+) -> Callable[..., Array]:
+    """``function`` as F has it; ``_stacklevel`` is for a warning of torch's."""
 
+    def along(
+        input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+    ) -> Array:
+        return function(input, _usual_axis(input, dim), dtype)
 
-def functional_log_softmax(
-    input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Array:
-    """x - logsumexp(x) along an axis; ``_stacklevel`` is for a warning of torch's."""
-    return torch_log_softmax(input, _usual_axis(input, dim), dtype)
-
-
-def softmin(input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Array:
-    """The softmax of -x."""
-    return torch_softmax(-input, _usual_axis(input, dim), dtype)
+    return named(along, name, meaning)
 
 
 def _usual_axis(x: Array, dim: int | None) -> int:
@@ -206,6 +201,17 @@ def torch_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
 def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     """x - logsumexp(x) along an axis, in another dtype if one is given."""
     return log_softmax(input if dtype is None else to(input, dtype), dim)
+
+
+functional_softmax = _functional(
+    torch_softmax, "functional_softmax", "exp(x) over its sum along an axis."
+)
+functional_log_softmax = _functional(
+    torch_log_softmax, "functional_log_softmax", "x - logsumexp(x) along an axis."
+)
+softmin = _functional(
+    lambda x, dim, dtype: torch_softmax(-x, dim, dtype), "softmin", "The softmax of -x."
+)
 
 
 def glu(input: Array, dim: int = -1) -> Array:

@@ -15,15 +15,12 @@ from blockbuster.frontend.source import trace_error
 _IGNORED = -100
 
 
-def reduced(loss: Array, reduction: str) -> Array:
-    """The losses of all elements, their mean or their sum."""
+def reduced(loss: Array, reduction: str, weight: Array | None = None) -> Array:
+    """The losses of all elements, times a weight if one is given, their mean or their sum."""
     if reduction not in ("none", "mean", "sum"):
         raise trace_error(f"a loss has no reduction {reduction!r}", hint='"none", "mean" or "sum"')
+    loss = loss if weight is None else loss * weight
     return loss if reduction == "none" else mean(loss) if reduction == "mean" else sum(loss)
-
-
-def _weighted(loss: Array, weight: Array | None) -> Array:
-    return loss if weight is None else loss * weight
 
 
 def _rank(x: Array) -> int:
@@ -106,14 +103,14 @@ def mse_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """The squared difference."""
-    return reduced(_weighted(square(input - target), weight), reduction)
+    return reduced(square(input - target), reduction, weight)
 
 
 def l1_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """The absolute difference."""
-    return reduced(_weighted(abs(input - target), weight), reduction)
+    return reduced(abs(input - target), reduction, weight)
 
 
 def huber_loss(
@@ -126,7 +123,7 @@ def huber_loss(
     """Half the squared difference up to ``delta``, and a straight line from there on."""
     far = abs(input - target)
     loss = where(far < delta, 0.5 * far * far, delta * (far - 0.5 * delta))
-    return reduced(_weighted(loss, weight), reduction)
+    return reduced(loss, reduction, weight)
 
 
 def smooth_l1_loss(
@@ -158,7 +155,7 @@ def binary_cross_entropy(
 ) -> Array:
     """The cross entropy of probabilities of yes; logarithms are at least -100, as torch's."""
     yes, no = maximum(log(input), -100.0), maximum(log(1.0 - input), -100.0)
-    return reduced(_weighted(-(target * yes + (1.0 - target) * no), weight), reduction)
+    return reduced(-(target * yes + (1.0 - target) * no), reduction, weight)
 
 
 def binary_cross_entropy_with_logits(
@@ -173,7 +170,7 @@ def binary_cross_entropy_with_logits(
     soft = log1p(exp(-abs(input))) + maximum(-input, 0.0)
     more: Any = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
     loss = (1.0 - target) * input + (soft if pos_weight is None else more * soft)
-    return reduced(_weighted(loss, weight), reduction)
+    return reduced(loss, reduction, weight)
 
 
 ROWS = torch_rows(

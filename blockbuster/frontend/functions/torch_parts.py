@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -13,6 +13,7 @@ from blockbuster.frontend.functions.arrangements import (
     dsplit,
     grid,
     hsplit,
+    matrix_transpose,
     on_diagonal,
     vsplit,
 )
@@ -20,7 +21,7 @@ from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, named, torch_row, with_method
+from blockbuster.frontend.functions.row import Array, Row, named, torch_row, with_method
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
 from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.sizes import fixed
@@ -39,11 +40,6 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Arra
         hint = "sizes of parts add up to the axis"
         raise trace_error(f"torch.split of {extent} elements into {sizes}", hint=hint)
     return tuple(cut_at(input, ends, dim))
-
-
-def split_with_sizes(input: Array, split_sizes: Sequence[Any], dim: int = 0) -> tuple[Array, ...]:
-    """An axis cut into parts of several sizes."""
-    return split(input, split_sizes, dim)
 
 
 def _in_a_tuple(function: Callable[..., list[Array]], name: str) -> Callable[..., Array]:
@@ -73,19 +69,14 @@ def select(input: Array, dim: int, index: int) -> Array:
     return input[(*(slice(None),) * at, index)]
 
 
-def expand_as(input: Array, other: Array) -> Array:
-    """``x`` repeated to the shape of another array."""
-    return broadcast_to(input, other.shape)
+def _in_shape_of(function: Callable[..., Array], name: str) -> Row:
+    """The row of a method that gives an array the shape of another one."""
 
+    def method(input: Array, other: Array) -> Array:
+        return function(input, other.shape)
 
-def view_as(input: Array, other: Array) -> Array:
-    """The elements in order under the axes of another array."""
-    return view(input, other.shape)
-
-
-def reshape_as(input: Array, other: Array) -> Array:
-    """The same, also where a copy is needed."""
-    return reshape(input, other.shape)
+    meaning = f"``{function.__name__}`` to the shape of another array."
+    return torch_row(named(method, name, meaning), f"Tensor.{name}")
 
 
 def sum_to_size(input: Array, *size: Any) -> Array:
@@ -104,11 +95,6 @@ def sum_to_size(input: Array, *size: Any) -> Array:
             reason = f"sum_to_size of {input!r} to {(*wanted,)}: no sum has more elements"
             raise trace_error(reason, hint="sums are to 1, or keep an axis; expand repeats")
     return broadcast_to(found, wanted)
-
-
-def adjoint(input: Array) -> Array:
-    """The last two axes exchanged: arrays are real."""
-    return input.mT
 
 
 def broadcast_tensors(*tensors: Array) -> tuple[Array, ...]:
@@ -130,20 +116,19 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 ROWS = (
-    with_method(split, "split", "unsafe_split"),
+    with_method(split, "split", "unsafe_split", "split_with_sizes"),
     with_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
     with_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),
     with_method(_in_a_tuple(array_split, "tensor_split"), "tensor_split"),
     with_method(_in_a_tuple(hsplit, "torch_hsplit"), "hsplit"),
     with_method(_in_a_tuple(vsplit, "torch_vsplit"), "vsplit"),
     with_method(_in_a_tuple(dsplit, "torch_dsplit"), "dsplit"),
-    with_method(split_with_sizes, "split_with_sizes"),
     with_method(narrow, "narrow"),
     with_method(select, "select"),
-    torch_row(expand_as, "Tensor.expand_as"),
-    torch_row(view_as, "Tensor.view_as"),
-    torch_row(reshape_as, "Tensor.reshape_as"),
+    _in_shape_of(broadcast_to, "expand_as"),
+    _in_shape_of(view, "view_as"),
+    _in_shape_of(reshape, "reshape_as"),
     torch_row(sum_to_size, "Tensor.sum_to_size"),
-    with_method(adjoint, "adjoint"), torch_row(broadcast_tensors, "broadcast_tensors"),
+    with_method(matrix_transpose, "adjoint"), torch_row(broadcast_tensors, "broadcast_tensors"),
     torch_row(torch_meshgrid, "meshgrid"), with_method(diag_embed, "diag_embed"),
 )  # fmt: skip

@@ -23,11 +23,9 @@ from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.limits import UNROLLED
 from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
-
-UNROLLED = 16
-"""Elements of a window at most that are folded one by one."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,14 @@ class Pool:
         first, last = at * self.dilation, (self.size - 1 - at) * self.dilation
         return first >= self.pad and last >= self.pad + self.over
 
-    def holding(self, x: Array, made: Array, at: int) -> Array:
-        """Whether element ``at`` of each window, along an axis of ``made``, is one of ``x``."""
-        place = self.starts(made) + at * self.dilation
-        return (place >= 0) & (place < x.shape[self.axis])
-
     def starts(self, windows: Array) -> Array:
         """Where each window begins, for an array with an axis of windows."""
         found = positions(windows.trace, windows.shape[self.axis], self.axis, windows.ndim)
         return found * self.step - self.pad
 
-    def inside(self, x: Array, windows: Array, at: int) -> Array:
-        """Whether each element is one of ``x``; axis ``at`` counts those of a window."""
-        within = positions(windows.trace, self.size, at, windows.ndim) * self.dilation
-        place = self.starts(windows) + within
+    def holds(self, x: Array, made: Array, within: Any) -> Array:
+        """Whether the elements ``within`` windows, along an axis of ``made``, are some of ``x``."""
+        place = self.starts(made) + within
         return (place >= 0) & (place < x.shape[self.axis])
 
     def counts(self, x: Array, made: Array, *, with_pad: bool) -> Array | int:
@@ -138,7 +130,8 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
         return functools.reduce(lambda x, pool: _pooled(x, [pool], fold, zero), pools, x)
     made, last = pool.windows(x), len(x.shape)
     if zero and (pool.pad or pool.over):
-        made = chosen(pool.inside(x, made, last), made, zero)
+        within = positions(made.trace, pool.size, last, made.ndim) * pool.dilation
+        made = chosen(pool.holds(x, made, within), made, zero)
     return fold(made, last)
 
 
@@ -153,7 +146,7 @@ def _elements(x: Array, pools: list[Pool], zero: float) -> Iterator[Array]:
         outside = [(pool, k) for pool, k in placed if not pool.is_inside(k)]
         for pool, k in outside:
             if (pool, k) not in masks:
-                masks[pool, k] = pool.holding(x, made, k)
+                masks[pool, k] = pool.holds(x, made, k * pool.dilation)
         seen = functools.reduce(operator.and_, map(masks.__getitem__, outside)) if outside else None
         yield made if seen is None else chosen(seen, made, zero)
 

@@ -1,4 +1,4 @@
-"""torch's products: added to other arrays, of matrices with vectors, of several matrices."""
+"""torch's products: added to other arrays, of matrices with vectors, of several, with scales."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from blockbuster.frontend.functions.pointwise import astype
 from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
 from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.shapes import moveaxis
 from blockbuster.frontend.source import trace_error
+from blockbuster.ir.dtypes import FLOAT8
 
 
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: float = 1) -> Array:
@@ -73,6 +75,24 @@ def multi_dot(tensors: Sequence[Array]) -> Array:
     return functools.reduce(matmul, tensors)
 
 
+def scaled_mm(
+    input: Array,
+    mat2: Array,
+    scale_a: Array,
+    scale_b: Array,
+    bias: Array | None = None,
+    scale_result: Array | None = None,
+    out_dtype: Any = None,
+    use_fast_accum: bool = False,  # noqa: ARG001 - sums are those of False
+) -> Array:
+    """``(a @ b) * scale_a * scale_b + bias`` in ``out_dtype``; scales of the whole or of rows."""
+    if out_dtype is None or FLOAT8 in str(out_dtype) or scale_result is not None:
+        hint = "pass out_dtype=torch.bfloat16, torch.float16 or torch.float32"
+        raise trace_error(f"_scaled_mm with results in {FLOAT8} cannot be traced", hint=hint)
+    found = matmul(input, mat2) * scale_a * scale_b
+    return astype(found if bias is None else found + bias, out_dtype)
+
+
 def matrix_norm(
     A: Array, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False
 ) -> Array:
@@ -103,5 +123,6 @@ ROWS = (
     torch_row(chain_matmul, "chain_matmul"),
     torch_row(multi_dot, "linalg.multi_dot"),
     torch_row(matrix_norm, "linalg.matrix_norm"),
+    torch_row(scaled_mm, "_scaled_mm"),
     torch_row(bilinear, "nn.functional.bilinear", "bilinear"),
 )

@@ -1,17 +1,63 @@
-"""torch's recurrent layers: what nn.RNN, nn.GRU and nn.LSTM call."""
+"""torch's recurrent cells, one step in time, and layers: what nn.RNN, nn.GRU and nn.LSTM call.
+
+A weight has the rows of all gates one below the other, in torch's order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.row import Array, Row, named
+from blockbuster.frontend.functions.joins import chunk
+from blockbuster.frontend.functions.pointwise import relu, sigmoid, tanh
+from blockbuster.frontend.functions.row import Array, Row, named, torch_rows
 from blockbuster.frontend.functions.shapes import reshape, swapaxes
 from blockbuster.frontend.functions.torch_activations import expect_no_dropout
+from blockbuster.frontend.functions.torch_layers import linear
 from blockbuster.frontend.recurrent import GATES, Recurrent
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.lengths import whole
+
+
+def _rnn_cell(name: str, function: Callable[[Array], Array]) -> Callable[..., Array]:
+    """torch's cell of this name, such as ``rnn_tanh_cell``."""
+
+    def cell(
+        input: Array, hx: Array, w_ih: Array, w_hh: Array,
+        b_ih: Array | None = None, b_hh: Array | None = None,
+    ) -> Array:  # fmt: skip
+        return function(linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh))
+
+    what = f"the {function.__name__} of a layer of the input plus a layer of the state"
+    return named(cell, name, f"The next state: {what}.")
+
+
+def gru_cell(
+    input: Array, hx: Array, w_ih: Array, w_hh: Array,
+    b_ih: Array | None = None, b_hh: Array | None = None,
+) -> Array:  # fmt: skip
+    """The next state: between the old one and a new one, as far as the update gate says."""
+    reset_in, update_in, new_in = chunk(linear(input, w_ih, b_ih), 3, 1)
+    reset_of, update_of, new_of = chunk(linear(hx, w_hh, b_hh), 3, 1)
+    reset, update = sigmoid(reset_in + reset_of), sigmoid(update_in + update_of)
+    new = tanh(new_in + reset * new_of)
+    return new + update * (hx - new)
+
+
+def lstm_cell(
+    input: Array, hx: Sequence[Array], w_ih: Array, w_hh: Array,
+    b_ih: Array | None = None, b_hh: Array | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The next state and the next memory."""
+    state, memory = hx
+    gates = chunk(linear(input, w_ih, b_ih) + linear(state, w_hh, b_hh), 4, 1)
+    write, keep, new, show = gates
+    memory = sigmoid(keep) * memory + sigmoid(write) * tanh(new)
+    return sigmoid(show) * tanh(memory), memory
+
+
+# layers -----------------------------------------------------------------------------
 
 
 def _layers(
@@ -65,7 +111,15 @@ def _as_one(layer: Recurrent, x: TracedArray, rest: Sequence[TracedArray]) -> No
 def _row(kind: str) -> Row:
     function = named(partial(_layers, kind), kind, _layers.__doc__ or "")
     note = "A library's function runs between kernels."
-    return Row(function, "torch.nn: cells", torch=(kind,), public=False, note=note)
+    return Row(function, _GROUP, torch=(kind,), public=False, note=note)
 
 
-ROWS = tuple(map(_row, GATES))
+_GROUP = "torch.nn: cells"
+
+ROWS = (
+    *torch_rows(
+        _GROUP, _rnn_cell("rnn_tanh_cell", tanh), _rnn_cell("rnn_relu_cell", relu), gru_cell,
+        lstm_cell, modules=("",),
+    ),
+    *map(_row, GATES),
+)  # fmt: skip

@@ -14,13 +14,11 @@ from blockbuster.frontend.functions.filled import held_in, positions, rounded_in
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.row import Array, with_method
 from blockbuster.frontend.kinds import MASK, WHOLES
+from blockbuster.frontend.limits import MOST_COMPARED
 from blockbuster.frontend.moves import Scattered
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
-
-MOST_COMPARED = 8
-"""Positions a row that are compared: the experts of a token, the one class of a sample."""
 
 
 def scatter(

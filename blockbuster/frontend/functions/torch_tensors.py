@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray, apply
@@ -24,7 +25,7 @@ from blockbuster.frontend.functions.pointwise import (
 )
 from blockbuster.frontend.functions.ranks import ranked
 from blockbuster.frontend.functions.reductions import max, min
-from blockbuster.frontend.functions.row import Array, torch_row, with_method
+from blockbuster.frontend.functions.row import Array, named, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_orders import Extreme
@@ -52,7 +53,7 @@ def numel(input: Array) -> Any:
 
 
 def detach(input: Array) -> Array:
-    """``x``: traced arrays have no gradient."""
+    """``x`` itself: traced arrays have no gradient."""
     return input
 
 
@@ -148,11 +149,6 @@ def torch_heaviside(input: Array, values: Array) -> Array:
     return where(input > 0, 1, where(input == 0, values, 0))  # in the dtype of ``values``
 
 
-def positive(input: Array) -> Array:
-    """``x`` itself."""
-    return input
-
-
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
     """``x + value * a * b``."""
     return input + (tensor1 if value == 1 else value * tensor1) * tensor2
@@ -189,18 +185,18 @@ def permute(input: Array, *dims: Any) -> Array:
     return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
 
 
-def torch_max(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
-    """The maximum of all elements, along an axis with its positions, or of two arrays."""
-    if isinstance(dim, int):
-        return Extreme(max(input, dim, keepdim), argmax(input, dim, keepdim))
-    return max(input) if dim is None else maximum(input, dim)
+def _extremum(
+    name: str, fold: Callable[..., Array], place: Callable[..., Array], of_two: Callable[..., Array]
+) -> Callable[..., Any]:
+    """torch's maximum or minimum, which is one of three functions."""
 
+    def extremum(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, int):
+            return Extreme(fold(input, dim, keepdim), place(input, dim, keepdim))
+        return fold(input) if dim is None else of_two(input, dim)
 
-def torch_min(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
-    """The minimum of all elements, along an axis with its positions, or of two arrays."""
-    if isinstance(dim, int):
-        return Extreme(min(input, dim, keepdim), argmin(input, dim, keepdim))
-    return min(input) if dim is None else minimum(input, dim)
+    meaning = f"The {name}imum of all elements, along an axis with its positions, or of two arrays."
+    return named(extremum, f"torch_{name}", meaning)
 
 
 def topk(
@@ -250,17 +246,18 @@ def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> 
 ROWS = (
     with_method(t, "t"), torch_row(dim, "Tensor.dim", "Tensor.ndimension"),
     torch_row(numel, "Tensor.numel", "Tensor.nelement", "numel"),
-    with_method(detach, "detach"), torch_row(contiguous, "Tensor.contiguous"),
+    with_method(detach, "detach", "positive"), torch_row(contiguous, "Tensor.contiguous"),
     torch_row(copy_, "Tensor.copy_"), with_method(fill_, "fill_"), with_method(zero_, "zero_"),
     with_method(masked_fill, "masked_fill"), torch_row(where_of, "Tensor.where"),
     with_method(add, "add"), with_method(sub, "sub", "subtract"), with_method(rsub, "rsub"),
     with_method(div, "div", "divide", "true_divide"), with_method(frac, "frac"),
     with_method(torch_heaviside, "heaviside"),
     torch_row(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), with_method(logit, "logit"),
-    with_method(positive, "positive"), with_method(torch_sign, "sign", "sgn"),
+    with_method(torch_sign, "sign", "sgn"),
     with_method(addcmul, "addcmul"), with_method(addcdiv, "addcdiv"), with_method(lerp, "lerp"),
     with_method(clamp_min, "clamp_min"), with_method(clamp_max, "clamp_max"),
-    with_method(torch_max, "max"), with_method(torch_min, "min"),
+    with_method(_extremum("max", max, argmax, maximum), "max"),
+    with_method(_extremum("min", min, argmin, minimum), "min"),
     with_method(permute, "permute"),
     with_method(topk, "topk"), with_method(gather, "gather"),
     torch_row(torch_one_hot, "nn.functional.one_hot"),
