@@ -21,7 +21,7 @@ from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import BITWISE, FUNCTIONS, UNINTERPRETED, Call, Const
-from blockbuster.ir.ops import IDENTITY, Misc
+from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
 DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
@@ -214,9 +214,6 @@ class Terms(Semantics):
 
     def extent(self, dim: Dim, size: int) -> Any:
         return self.term("input", (size_class(dim),)) if self.sized else super().extent(dim, size)
-
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return self.item(np.full(shape, IDENTITY[monoid]))
 
     def fold(self, monoid: str, a: Array, b: Array) -> Array:
         if self.anywhere and monoid == "+":
