@@ -32,7 +32,7 @@ from blockbuster.interp.semantics import Refused, rounded_to
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import IDENTITY, Misc
+from blockbuster.ir.ops import Misc
 
 CONTEXT = Context(prec=60, Emax=10**17, Emin=-(10**17), traps=[Overflow])
 NEAR = Decimal("1e-40")  # of the larger number: closer ones may be one number, computed in two ways
@@ -149,9 +149,6 @@ class Decimals(Objects):
 
     def constant(self, value: float) -> Any:
         return Decimal(value)
-
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return self.item(np.full(shape, IDENTITY[monoid]))
 
     def cast(self, item: Array, dtype: str) -> Array:
         if dtype in OWN:

@@ -29,8 +29,6 @@ from blockbuster.interp.residues import (
     scattered_word,
 )
 
-PRIMES = np.array(CHAIN)
-
 
 class FreeCharacters(Characters):
     """Residues along the chain, with maxima of sets and random truth values."""

@@ -1,4 +1,4 @@
-"""Semantics whose elements are Python objects: exact fractions or decimal numbers."""
+"""Semantics whose elements are Python objects: exact fractions, decimal numbers or terms."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Objects(Semantics):
         return item.astype(float)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", np.asarray(a[..., :, None, :] * b[..., None, :, :], object))
+        return self.fold_last("+", self.scalars["mul"](a[..., :, None, :], b[..., None, :, :]))
 
     def fold_last(self, monoid: str, item: Array) -> Array:
         columns = (item[..., at] for at in range(item.shape[-1]))

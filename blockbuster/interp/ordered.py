@@ -24,7 +24,7 @@ from blockbuster.interp.semantics import Refused
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import IDENTITY, Map, Misc, Rescale
+from blockbuster.ir.ops import Map, Misc, Rescale
 
 LARGEST_POWER = 20_000
 NOT_LITERAL = ("exp", "log", "tanh", "sigmoid", "silu")
@@ -152,9 +152,6 @@ class Ordered(Objects):
 
     def constant(self, value: float) -> Any:
         return Fraction(value) if math.isfinite(value) else value
-
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return np.full(shape, self.constant(IDENTITY[monoid]), object)
 
     def cast(self, item: Array, dtype: str) -> Array:
         if dtype not in OWN:

@@ -61,9 +61,9 @@ class Semantics(ABC):
         """The numbers that an item holds, as floats. Raises Refused if they are not known."""
         raise Refused("a bound that is no number")
 
-    @abstractmethod
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         """The value of a fold over nothing."""
+        return self.item(np.full(shape, IDENTITY[monoid]))
 
     @abstractmethod
     def dot(self, a: Array, b: Array) -> Array:
@@ -242,9 +242,6 @@ class Floats(Semantics):
 
     def constant(self, value: float) -> Any:
         return self.dtype.type(value)
-
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return np.full(shape, IDENTITY[monoid], self.dtype)
 
     def dot(self, a: Array, b: Array) -> Array:
         wide = self._accumulator.dtype

@@ -18,10 +18,11 @@ import numpy as np
 
 from blockbuster.interp.domains import NARROW, wrapped
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.objects import Objects
+from blockbuster.interp.semantics import Refused
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.expr import BITWISE, FUNCTIONS, UNINTERPRETED, Call, Const
-from blockbuster.ir.ops import IDENTITY, Misc
+from blockbuster.ir.expr import BITWISE, UNINTERPRETED, Call, Const
+from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
 DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
@@ -64,25 +65,17 @@ def below(*terms: Term) -> Iterator[Term]:
             stack.extend(term.parts)
 
 
-class Terms(Semantics):
+class Terms(Objects):
     """Elements are terms.
 
     ``anywhere``: index vectors and sizes are unknowns, and a fold is one of any length; ``sized``:
     sizes alone are.
     """
 
-    dtype = np.dtype(object)
-
     def __init__(self, *, anywhere: bool = False, sized: bool = False) -> None:
         self.anywhere, self.sized = anywhere, sized or anywhere
         self.known: dict[tuple[Any, ...], Term] = {}
-        self.scalars = {
-            name: self._elementwise(fn, FUNCTIONS[name]) for name, fn in self._table().items()
-        }
-
-    def _elementwise(self, fn: Callable[..., Term], arguments: int) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, arguments, 1)
-        return lambda *args: np.asarray(ufunc(*args), object)
+        super().__init__(self._table())
 
     # making terms ----------------------------------------------------------------------
 
@@ -193,13 +186,8 @@ class Terms(Semantics):
             made[name] = array
         return made
 
-    def item(self, array: Array) -> Array:
-        if array.dtype == object:
-            return array
-        made = np.empty(array.shape, object)
-        for at in np.ndindex(*array.shape):
-            made[at] = self.constant(float(array[at]))
-        return made
+    def numbers(self, item: Array) -> Array:
+        raise Refused("a bound that is a term")
 
     def constant(self, value: float) -> Any:
         return self.number(Fraction(value) if math.isfinite(value) else value)
@@ -215,9 +203,6 @@ class Terms(Semantics):
     def extent(self, dim: Dim, size: int) -> Any:
         return self.term("input", (size_class(dim),)) if self.sized else super().extent(dim, size)
 
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return self.item(np.full(shape, IDENTITY[monoid]))
-
     def fold(self, monoid: str, a: Array, b: Array) -> Array:
         if self.anywhere and monoid == "+":
             joined = np.frompyfunc(lambda x, y: self.term("fold", x, y), 2, 1)
@@ -231,9 +216,6 @@ class Terms(Semantics):
         for column in range(1, item.shape[-1]):
             total = self.fold(monoid, total, item[..., column])
         return np.asarray(total, object)
-
-    def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", self.scalars["mul"](a[..., :, None, :], b[..., None, :, :]))
 
     def cast(self, item: Array, dtype: str) -> Array:
         return np.asarray(np.frompyfunc(lambda x: self._rounded(x, dtype), 1, 1)(item), object)

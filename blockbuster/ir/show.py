@@ -207,10 +207,6 @@ def _sizes(rules: tuple[Rule, ...]) -> str:
     return f" with {texts}" if rules else ""
 
 
-def _listed(types: tuple[Type, ...]) -> str:
-    return " ".join(map(str, types))
-
-
 def scan_words(op: Scan) -> str:
     """The words of a scan before its operand."""
     return f"scan {'back ' if op.back else ''}{op.monoid}"
@@ -229,6 +225,7 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
     Head: lambda op, xs: f"head {op.dim} ({xs[0]})",
     Misc: lambda op, xs: (
-        f"misc {quoted(op.name)} : {_listed(op.results)} ({', '.join(xs)}){_sizes(op.rules)}"
+        f"misc {quoted(op.name)} : {' '.join(map(str, op.results))} "
+        f"({', '.join(xs)}){_sizes(op.rules)}"
     ),
 }

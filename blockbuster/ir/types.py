@@ -73,5 +73,3 @@ def whole(type: Type) -> tuple[Dim, ...]:
     """The axes of the whole array behind a value: its list dims, then axes that are not listed."""
     return (*type.lists, *(d for d in type.axes if d not in type.lists))
 
-
-SCALAR = Type()

@@ -95,7 +95,7 @@ def test_refuses_what_is_no_load():
     store = next(s for s, stmt in statements_of(scheduled.draft) if isinstance(stmt, Store))
 
     assert KEEP.why_not(scheduled, store) == "it is no load"
-    assert "that loads" in KEEP.why_not(scheduled, Site(1, statement=99))
+    assert "keep takes a statement" in KEEP.why_not(scheduled, Site(1, statement=99))
 
 
 @pytest.mark.parametrize(("text", "loads"), [(STORED, 1), (TWICE, 2)])

@@ -134,7 +134,7 @@ def test_the_loops_are_listed_for_one_that_is_not_there():
         ("chunk nest 1 M 2", "the loop over M is on the grid already"),
         ("warps 3", "the number of warps is 3, expected a power of two of at least 1"),
         ("warps 64", "the number of warps is 64, more than 32"),
-        ("defer nest 1 @99", "there is no nest 1 @99: defer takes a statement that folds"),
+        ("defer nest 1 @99", "there is no nest 1 @99: defer takes a statement"),
         ("defer nest 1 @1", "it is no fold"),
         ("finish nest 1 @1", "it makes no reciprocal, and no logarithm with an exponent"),
         (f"{GOOD}stage nest 1 N 3", "the loop over N has stages already"),

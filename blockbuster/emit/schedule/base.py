@@ -22,11 +22,13 @@ from blockbuster.emit.schedule.site import (
     loop_at,
     loops_of,
     nest_at,
+    nests_at,
+    statement_at,
     statements_of,
 )
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.program import For, Nest, TileProgram
+from blockbuster.emit.tile.program import Nest, Stmt, TileProgram
 from blockbuster.emit.tile.scans import why_broken
 from blockbuster.errors import EmitError, message
 
@@ -40,6 +42,14 @@ PLACES: Mapping[str, Callable[[TileProgram], Iterable[Site]]] = {
     STATEMENT: lambda program: (site for site, _ in statements_of(program)),
 }
 """All places of a kind, in the order of the program."""
+
+FOUND: Mapping[str, Callable[[TileProgram, Site], Any]] = {
+    PROGRAM: lambda program, site: program if site == EVERYWHERE else None,
+    NEST: lambda program, site: tuple(program.nests[at] for at in nests_at(program, site)),
+    LOOP: loop_at,
+    STATEMENT: statement_at,
+}
+"""What stands at a place of a kind: several nests, if it leaves out the nest; empty for nothing."""
 
 Attempt = tuple[str, TileProgram | None]
 """Why a move cannot be applied, or "" and the draft after it."""
@@ -62,6 +72,9 @@ class Move(ABC):
     starts: ClassVar[tuple[int, ...]] = ()
     """The numbers with which a search begins; all, if there are none here."""
 
+    looks_after: ClassVar[bool] = False
+    """Whether ``not_after`` has to look at the draft after the move to say why not."""
+
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """The places where it may be applied with some of its arguments."""
         for site in PLACES[self.takes](scheduled.draft):
@@ -69,9 +82,28 @@ class Move(ABC):
             if any(not self.why_not(scheduled, site, **args) for args in found):
                 yield site
 
-    @abstractmethod
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Why it cannot be applied there with these arguments, or ""."""
+        if self.looks_after:
+            return self.attempted(scheduled, site, **args)[0]
+        return self._not_before(scheduled, site, **args)
+
+    def _not_before(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Why not, as far as the draft before it tells."""
+        found = self.found(scheduled.draft, site)
+        return self.not_here(scheduled, site, found, **args) if found else no_such_place(self, site)
+
+    def found(self, program: TileProgram, site: Site) -> Any:
+        """What stands at a place; empty for nothing."""
+        return FOUND[self.takes](program, site)
+
+    @abstractmethod
+    def not_here(self, scheduled: Scheduled, site: Site, found: Any, /, **args: Any) -> str:
+        """Why it cannot be applied to what was ``found`` there with these arguments, or ""."""
+
+    def not_after(self, made: TileProgram, **args: Any) -> str:
+        """Why it cannot be applied with these arguments, as the draft after it shows, or ""."""
+        return ""
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """The arguments with which it can be applied there, in a fixed order."""
@@ -112,8 +144,11 @@ class Move(ABC):
 
         A move that has to look at that draft to say why not rewrites it here, once for both.
         """
-        reason = self.why_not(scheduled, site, **args)
-        return reason, None if reason else self.rewritten(scheduled, site, **args)
+        if reason := self._not_before(scheduled, site, **args):
+            return reason, None
+        made = self.rewritten(scheduled, site, **args)
+        reason = self.not_after(made, **args)
+        return reason, None if reason else made
 
     def tried(self, scheduled: Scheduled, site: Site, **args: Any) -> tuple[str, Scheduled | None]:
         """Why it cannot be applied there, or "" and ``scheduled`` after it.
@@ -162,35 +197,18 @@ def no_such_place(move: Move, site: Site) -> str:
 
 
 class LoopMove(Move):
-    """A move of a loop: ``not_here`` says why not, of a loop that is there."""
+    """A move of a loop."""
 
     takes: ClassVar[str] = LOOP
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
-        return self.not_here(scheduled, site, loop, **args)
-
-    @abstractmethod
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
-        """Why it cannot be applied to this loop with these arguments, or ""."""
-
 
 class NestMove(Move):
-    """A move of one nest: ``not_here`` says why not, of a nest that is there."""
+    """A move of one nest, which a place has to name."""
 
     takes: ClassVar[str] = NEST
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        nest = nest_at(scheduled.draft, site)
-        if nest is None:
-            return no_such_place(self, site)
-        return self.not_here(scheduled, site, nest, **args)
-
-    @abstractmethod
-    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
-        """Why it cannot be applied to this nest with these arguments, or ""."""
+    def found(self, program: TileProgram, site: Site) -> Nest | None:
+        return nest_at(program, site)
 
 
 class BodyMove(Move):
@@ -203,12 +221,12 @@ class BodyMove(Move):
 
     @in_bodies
     def _sites_in(self, program: TileProgram) -> Iterator[Site]:
-        sites = (site for site, _ in statements_of(program))
-        return (site for site in sites if not self.not_in(program, site))
+        found = statements_of(program)
+        return (site for site, stmt in found if not self.not_in(program, site, stmt))
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        return self.not_in(scheduled.draft, site, **args)
+    def not_here(self, scheduled: Scheduled, site: Site, found: Stmt, /, **args: Any) -> str:
+        return self.not_in(scheduled.draft, site, found)
 
     @abstractmethod
-    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
-        """Why it cannot be applied there, or "". Reads no arrays and blocks of ``program``."""
+    def not_in(self, program: TileProgram, site: Site, stmt: Stmt, /) -> str:
+        """Why it cannot be applied to ``stmt``, or "". Reads no arrays or blocks of ``program``."""

@@ -22,14 +22,7 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    NEST,
-    Args,
-    Attempt,
-    Move,
-    no_such_place,
-    not_a_power_of_two,
-)
+from blockbuster.emit.schedule.base import NEST, Args, Move, not_a_power_of_two
 from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nests
@@ -80,6 +73,7 @@ class BlockDims(Move):
 
     name: ClassVar[str] = "block"
     takes: ClassVar[str] = NEST
+    looks_after: ClassVar[bool] = True
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each, where a dim is not cut yet."""
@@ -115,35 +109,26 @@ class BlockDims(Move):
                     if not self.why_not(scheduled, site, cuts=made):
                         yield {"cuts": made}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
-        return self.attempted(scheduled, site, **args)[0]
-
-    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
-        """Whether the nests agree is seen in the draft after it."""
-        if reason := self._not_here(scheduled, site, **args):
-            return reason, None
-        made = self.rewritten(scheduled, site, **args)
-        reason = not_agreeing(made)
-        return reason, None if reason else made
-
-    def _not_here(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """Why not, as far as the draft before it tells."""
+    def not_here(
+        self, scheduled: Scheduled, site: Site, nests: tuple[Nest, ...], /, **args: Any
+    ) -> str:
+        """Each dim is there and not cut yet, and its lanes fit it."""
         draft, cuts = scheduled.draft, args["cuts"]
-        at = nests_at(draft, site)
-        if not at:
-            return no_such_place(self, site)
         dims = [cut.dim for cut in cuts]
         for cut in cuts:
             if dims.count(cut.dim) > 1:
                 return f"{cut.dim} is cut twice"
-            if reason := _not_cuttable(cut, [draft.nests[number] for number in at], scheduled):
+            if reason := _not_cuttable(cut, nests, scheduled):
                 return reason
         whole = tuple(cut.dim for cut in cuts if cut.whole)
-        for dim in whole if len(at) == len(draft.nests) else ():
+        for dim in whole if len(nests) == len(draft.nests) else ():
             if reason := not_alone(draft, dim, whole):
                 return reason
         return ""
+
+    def not_after(self, made: TileProgram, **args: Any) -> str:
+        """The nests agree."""
+        return not_agreeing(made)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests with their blocks, without the loops over dims that are one block."""

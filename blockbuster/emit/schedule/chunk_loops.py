@@ -22,14 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    LOOP,
-    Args,
-    Attempt,
-    Move,
-    no_such_place,
-    not_a_power_of_two,
-)
+from blockbuster.emit.schedule.base import Args, LoopMove, not_a_power_of_two
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
@@ -41,7 +34,7 @@ from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, known_loop, loop_at
+from blockbuster.emit.schedule.site import Site, known_loop
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
@@ -81,13 +74,13 @@ Part = tuple[tuple[Dim, ...], Body]
 """Parallel loops, inside those of the nest, and what they hold."""
 
 
-class ChunkLoop(Move):
+class ChunkLoop(LoopMove):
     """Run a loop in ``count`` chunks. ``at_once``: rows of partial results are reduced in one tile,
     where that can be, and with ``blocks`` blocks are, too; else they are folded chunk by chunk.
     """
 
     name: ClassVar[str] = "chunk"
-    takes: ClassVar[str] = LOOP
+    looks_after: ClassVar[bool] = True
     form: ClassVar[Form] = Form("COUNT")
     number: ClassVar[str] = "count"
     starts: ClassVar[tuple[int, ...]] = (4, 32)
@@ -99,15 +92,8 @@ class ChunkLoop(Move):
             ways = ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
             yield from (args for args in ways if not self.why_not(scheduled, site, **args))
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""
-        return self.attempted(scheduled, site, **args)[0]
-
-    def _not_here(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """Why not, as far as the draft before it tells."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         if reason := not_a_power_of_two(args["count"], "the number of chunks", 2):
             return reason
         nest = scheduled.draft.nests[site.nest - 1]
@@ -116,13 +102,9 @@ class ChunkLoop(Move):
             return reason
         return not_at_once(loop, nest, in_words(**args))
 
-    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
-        """Whether its blocks agree is seen in the draft after it."""
-        if reason := self._not_here(scheduled, site, **args):
-            return reason, None
-        made = self.rewritten(scheduled, site, **args)
-        reason = not_agreeing(made) if args.get("at_once") else ""
-        return reason, None if reason else made
+    def not_after(self, made: TileProgram, **args: Any) -> str:
+        """Blocks agree."""
+        return not_agreeing(made) if args.get("at_once") else ""
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""

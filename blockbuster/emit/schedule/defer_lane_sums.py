@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import BodyMove, no_such_place
+from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, level_of, reads
@@ -40,11 +40,10 @@ class DeferLaneSums(BodyMove):
 
     name: ClassVar[str] = "defer"
 
-    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
+    def not_in(self, program: TileProgram, site: Site, fold: Stmt, /) -> str:
         """The statement is a fold whose value nothing else needs in its loop."""
-        fold = statement_at(program, site)
         if not isinstance(fold, Fold):
-            return f"{no_such_place(self, site)} that folds" if fold is None else "it is no fold"
+            return "it is no fold"
         nest = program.nests[site.nest - 1]
         place = place_of(fold, nest.body)
         if place is None:

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Move
 from blockbuster.emit.schedule.lead_bits import with_lead_bits
 from blockbuster.emit.schedule.lets import expression_of, lets_of, without_unread
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
@@ -59,14 +59,13 @@ class Factor(Move):
     name: ClassVar[str] = "factor"
     takes: ClassVar[str] = NEST
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(
+        self, scheduled: Scheduled, site: Site, nests: tuple[Nest, ...], /, **args: Any
+    ) -> str:
         """Some exponential takes the difference of a tile and a value of its row."""
-        chosen = nests_at(scheduled.draft, site)
-        if not chosen:
-            return no_such_place(self, site)
-        if not any(is_factorable(scheduled.draft.nests[at]) for at in chosen):
-            return "no exponential takes the difference of a tile and a value of its row"
-        return ""
+        if any(map(is_factorable, nests)):
+            return ""
+        return "no exponential takes the difference of a tile and a value of its row"
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with such exponentials in base 2, and with leads folded first."""

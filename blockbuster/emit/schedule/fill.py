@@ -48,7 +48,7 @@ class Fill(LoopMove):
 
     name: ClassVar[str] = "fill"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""
         if loop.span is not None or loop.chunk is not None:
             return f"the loop over {loop.dim} runs over a part of its blocks already"

@@ -21,7 +21,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
+from blockbuster.emit.schedule.base import STATEMENT, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at
 from blockbuster.emit.tile.dataflow import (
@@ -70,11 +70,8 @@ class FinishRows(Move):
     name: ClassVar[str] = "finish"
     takes: ClassVar[str] = STATEMENT
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, let: Stmt, /, **args: Any) -> str:
         """The statement makes such a value, and all that reads it can apply its parts."""
-        let = statement_at(scheduled.draft, site)
-        if let is None:
-            return no_such_place(self, site)
         finish = finish_of(let)
         if finish is None or not isinstance(let, Let):
             return "it makes no reciprocal, and no logarithm with an exponent"

@@ -36,7 +36,7 @@ class GroupBlocks(LoopMove):
         """Powers of two from two to sixteen."""
         yield from ({"blocks": 1 << power} for power in range(1, 5))
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The grid runs the loop and another one in it, and has no groups yet."""
         if args["blocks"] < FEWEST:
             return f"a group has {args['blocks']} blocks, expected at least {FEWEST}"

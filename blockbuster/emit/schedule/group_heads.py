@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
+from blockbuster.emit.schedule.base import PROGRAM, Args, Move
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.two_parts import on_tiles
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, with_loops
@@ -62,15 +62,13 @@ class GroupHeads(Move):
                 if not self.why_not(scheduled, site, heads=heads, rows=rows):
                     yield {"heads": heads, "rows": rows}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(
+        self, scheduled: Scheduled, site: Site, program: TileProgram, /, **args: Any
+    ) -> str:
         """All loops over the two are parallel, and every tile has a place for its new rows."""
-        if site != EVERYWHERE:
-            return no_such_place(self, site)
         change = Exchange(args["heads"], args["rows"])
-        draft = scheduled.draft
-        return not_two_dims(draft, change) or next(
-            filter(None, (not_grouped(nest, change, draft.units) for nest in draft.nests)), ""
-        )
+        found = (not_grouped(nest, change, program.units) for nest in program.nests)
+        return not_two_dims(program, change) or next(filter(None, found), "")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The program with its tiles' rows exchanged."""

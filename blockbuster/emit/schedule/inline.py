@@ -21,12 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Attempt, Move, no_such_place
+from blockbuster.emit.schedule.base import NestMove
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.keep import converted
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, nest_at
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import (
     accessed,
@@ -68,26 +68,20 @@ from blockbuster.ir.types import Dim
 Body = tuple[Stmt, ...]
 
 
-class Inline(Move):
+class Inline(NestMove):
     """Make what a nest stores in each nest that loads it, without the nest."""
 
     name: ClassVar[str] = "inline"
-    takes: ClassVar[str] = NEST
+    looks_after: ClassVar[bool] = True
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, /, **args: Any) -> str:
         """The nest can be repeated, and each reader makes what it loads in its own iteration."""
-        return self.attempted(scheduled, site, **args)[0]
+        draft, at = scheduled.draft, site.nest - 1
+        return not_repeatable(draft, at) or _not_read(draft, at)
 
-    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
-        """Whether blocks agree is seen in the draft after it."""
-        draft = scheduled.draft
-        if nest_at(draft, site) is None:
-            return no_such_place(self, site), None
-        if reason := not_repeatable(draft, site.nest - 1) or _not_read(draft, site.nest - 1):
-            return reason, None
-        made = self.rewritten(scheduled, site, **args)
-        reason = not_agreeing(made)
-        return reason, None if reason else made
+    def not_after(self, made: TileProgram, **args: Any) -> str:
+        """Blocks agree."""
+        return not_agreeing(made)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft without the nest, whose readers make what it stored."""

@@ -57,7 +57,7 @@ class Jam(LoopMove):
 
     name: ClassVar[str] = "jam"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The grid runs the loop, its blocks come in pairs, and two of them can alternate."""
         draft = scheduled.draft
         nest = draft.nests[site.nest - 1]

@@ -53,7 +53,7 @@ class Join(LoopMove):
 
     name: ClassVar[str] = "join"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """Nothing but rows of tiles depends on either of the two dims."""
         draft, outer = scheduled.draft, loop
         nest = draft.nests[site.nest - 1]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import BodyMove, no_such_place
+from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import (
@@ -50,11 +50,10 @@ class Keep(BodyMove):
 
     name: ClassVar[str] = "keep"
 
-    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
+    def not_in(self, program: TileProgram, site: Site, load: Stmt, /) -> str:
         """The statement is a load, and its own iteration has made all that it loads."""
-        load = statement_at(program, site)
         if not isinstance(load, Load):
-            return f"{no_such_place(self, site)} that loads" if load is None else "it is no load"
+            return "it is no load"
         return not_kept(load, program.nests[site.nest - 1].body)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:

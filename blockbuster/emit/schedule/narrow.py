@@ -64,7 +64,7 @@ class Narrow(LoopMove):
         if not self.why_not(scheduled, site, alone=True):
             yield {"alone": True}
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """Dead iterations change nothing, and the mask bounds where they are."""
         return not_narrowable(scheduled.draft, site, **args)
 

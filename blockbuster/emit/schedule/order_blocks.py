@@ -27,7 +27,7 @@ class OrderBlocks(LoopMove):
     name: ClassVar[str] = "order"
     form: ClassVar[Form] = Form("last first")
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop is one of those that the grid runs."""
         nest = scheduled.draft.nests[site.nest - 1]
         if loop.dim in nest.last_first:

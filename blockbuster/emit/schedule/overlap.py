@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.target.targets import Target
@@ -41,13 +41,11 @@ class Overlap(Move):
     name: ClassVar[str] = "overlap"
     takes: ClassVar[str] = NEST
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """There is such a nest, it does not overlap yet, and the device has dependent launches."""
+    def not_here(self, scheduled: Scheduled, site: Site, nests: object, /, **args: Any) -> str:
+        """The nest does not overlap yet, and the device has dependent launches."""
         found = _overlapping(scheduled.draft, site)
-        if not found and site == EVERYWHERE:
-            return "nest 1 is the only one: name it to overlap what runs before this program"
         if not found:
-            return no_such_place(self, site)
+            return "nest 1 is the only one: name it to overlap what runs before this program"
         if reason := kept_from_call_to_call(scheduled.draft, found):
             return reason
         if all(scheduled.draft.nests[at].overlaps for at in found):

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
+from blockbuster.emit.schedule.base import STATEMENT, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of
 from blockbuster.emit.tile.dataflow import (
@@ -69,11 +69,8 @@ class Pack(Move):
                 yield site
             seen.update((site.nest, view.buffer) for view in found)
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, stmt: Stmt, /, **args: Any) -> str:
         """The statement loads blocks of two axes of an array that the program is given."""
-        stmt = statement_at(scheduled.draft, site)
-        if stmt is None:
-            return no_such_place(self, site)
         if not isinstance(stmt, Load | Issue):
             return "it loads nothing"
         return not_a_matrix(stmt.view, scheduled.draft.units)

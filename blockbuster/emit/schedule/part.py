@@ -44,7 +44,7 @@ class Part(LoopMove):
 
     name: ClassVar[str] = "part"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """Something is known, before the loop, of where its masks leave all points."""
         program = scheduled.draft
         if reason := scans_all(loop) or chained(loop):

@@ -49,7 +49,7 @@ class Persist(NestMove):
             if not self.why_not(scheduled, site, programs=count, stages=STAGES):
                 yield {"programs": count, "stages": STAGES}
 
-    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, /, **args: Any) -> str:
         """The nest has a grid, whose places no fixed number of programs takes yet.
 
         Beside dots a loop computes nothing else. Stages want loads, and no loop or dot inside the

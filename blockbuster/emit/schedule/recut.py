@@ -16,11 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    Args,
-    NestMove,
-    not_a_power_of_two,
-)
+from blockbuster.emit.schedule.base import Args, NestMove, not_a_power_of_two
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
@@ -38,6 +34,7 @@ class Recut(NestMove):
     name: ClassVar[str] = "recut"
     form: ClassVar[Form] = Form("DIM LANES")
     number: ClassVar[str] = "lanes"
+    looks_after: ClassVar[bool] = True
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Other powers of two as lanes of each dim, as far as they can be."""
@@ -57,7 +54,7 @@ class Recut(NestMove):
             if args["lanes"] in (now // 2, 2 * now, 1, LEAST):
                 yield args
 
-    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, /, **args: Any) -> str:
         """The nest walks the dim, and nothing depends on which elements are in one block."""
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
         least = least_lanes(nest, draft.units).get(dim, 1)
@@ -65,8 +62,11 @@ class Recut(NestMove):
             not_walked(nest, dim, lanes)
             or not_a_power_of_two(lanes, f"the block of {dim}", least)
             or not_free(draft, nest, dim)
-            or not_agreeing(self.rewritten(scheduled, site, **args))
         )
+
+    def not_after(self, made: TileProgram, **args: Any) -> str:
+        """The nests agree."""
+        return not_agreeing(made)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nest with another block of the dim."""

@@ -40,7 +40,7 @@ class Regroup(LoopMove):
 
     name: ClassVar[str] = "regroup"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop is over pieces of a dot's columns, and each statement has a form for many."""
         draft = scheduled.draft
         nest = draft.nests[site.nest - 1]

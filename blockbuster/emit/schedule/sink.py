@@ -32,7 +32,7 @@ class Sink(LoopMove):
 
     name: ClassVar[str] = "sink"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop is the last of what the grid runs, and what stands before it can be repeated."""
         _, body = body_inside_grid(scheduled.draft.nests[site.nest - 1])
         if body[-1] is not loop:

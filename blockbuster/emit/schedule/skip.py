@@ -64,7 +64,7 @@ class Skip(LoopMove):
 
     name: ClassVar[str] = "skip"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """Iterations change nothing where truth values in memory say so."""
         if loop.parallel:
             return f"the iterations over {loop.dim} are parallel: each has something to store"

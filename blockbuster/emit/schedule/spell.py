@@ -15,11 +15,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Move
 from blockbuster.emit.schedule.lets import expression_of, lets_of, without_unread
 from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, nests_at, with_nests
+from blockbuster.emit.schedule.site import Site, with_nests
 from blockbuster.emit.tile.dataflow import mapped, readers_of
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
@@ -36,14 +36,12 @@ class Spell(Move):
     name: ClassVar[str] = "spell"
     takes: ClassVar[str] = NEST
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(
+        self, scheduled: Scheduled, site: Site, nests: tuple[Nest, ...], /, **args: Any
+    ) -> str:
         """There is a tanh."""
-        chosen = nests_at(scheduled.draft, site)
-        if not chosen:
-            return no_such_place(self, site)
-        if not any(_has_tanhs(Same(scheduled.draft.nests[at].body)) for at in chosen):
-            return f"there is no {SPELLED}"
-        return ""
+        found = any(_has_tanhs(Same(nest.body)) for nest in nests)
+        return "" if found else f"there is no {SPELLED}"
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft without the tanh of these nests."""

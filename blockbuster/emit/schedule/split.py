@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import PROGRAM, Move, no_such_place
+from blockbuster.emit.schedule.base import PROGRAM, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import TileProgram
@@ -22,13 +22,12 @@ class Split(Move):
     name: ClassVar[str] = "split"
     takes: ClassVar[str] = PROGRAM
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(
+        self, scheduled: Scheduled, site: Site, program: TileProgram, /, **args: Any
+    ) -> str:
         """Some nest loads what it stores."""
-        if site != EVERYWHERE:
-            return no_such_place(self, site)
-        if not any(conflicts(nest.body) for nest in scheduled.draft.nests):
-            return "no nest loads what it stores"
-        return ""
+        found = any(conflicts(nest.body) for nest in program.nests)
+        return "" if found else "no nest loads what it stores"
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests in parts."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at, with_nests
 from blockbuster.emit.target.targets import Target
@@ -39,12 +39,9 @@ class SplitFloat(Move):
     name: ClassVar[str] = "split-float"
     takes: ClassVar[str] = NEST
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, found: object, /, **args: Any) -> str:
         """There are dots of float32 that are whole, and Triton splits them for this target."""
-        draft = scheduled.draft
-        if not nests_at(draft, site):
-            return no_such_place(self, site)
-        return not_splittable(draft, site) or not_split_for(scheduled.target)
+        return not_splittable(scheduled.draft, site) or not_split_for(scheduled.target)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with these dots split."""

@@ -64,7 +64,7 @@ class SplitLanes(NestMove):
                 if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
                     yield {"dim": block.dim, "lanes": lanes}
 
-    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, /, **args: Any) -> str:
         """The dim is one block, with more elements, and each statement can be done in two parts."""
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
         least = least_lanes(nest, draft.units).get(dim, 1)

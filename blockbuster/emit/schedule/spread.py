@@ -50,7 +50,7 @@ class Spread(NestMove):
             if not self.why_not(scheduled, site, dim=dim):
                 yield {"dim": dim}
 
-    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, /, **args: Any) -> str:
         """The nest holds the dim whole, and no statement of it needs all of the dim."""
         dim = args["dim"]
         if dim not in unlooped(nest, scheduled.draft.units):

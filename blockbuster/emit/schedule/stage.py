@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import Args, Attempt, LoopMove, no_such_place
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, known_loop, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, loops_of, with_body
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
@@ -88,7 +88,7 @@ class Stage(LoopMove):
             if away + (other.get("described", False) != described) == 1:
                 yield other
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop is innermost and serial, its arrays do not change, no tile is used otherwise."""
         if args["stages"] < FEWEST:
             return f"with {args['stages']} stages no load runs ahead: give at least {FEWEST}"
@@ -105,7 +105,7 @@ class Stage(LoopMove):
     def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """The same for all schedules in which the nest has this body and these blocks."""
         draft = scheduled.draft
-        if loop_at(draft, site) is None:
+        if self.found(draft, site) is None:
             return no_such_place(self, site), None
         nest = draft.nests[site.nest - 1]
         alone = Same(nest.body), nest.blocks, draft.units, Same(scheduled.target)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import BodyMove, no_such_place
+from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import folded, mapped, readers_of, retargeted
@@ -33,11 +33,8 @@ class Turn(BodyMove):
 
     name: ClassVar[str] = "turn"
 
-    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
+    def not_in(self, program: TileProgram, site: Site, dot: Stmt, /) -> str:
         """The statement is a dot of two blocks, and its sum is only stored."""
-        dot = statement_at(program, site)
-        if dot is None:
-            return no_such_place(self, site)
         if not takes_matrix_units(dot, program.units):
             return "it is no dot of two blocks"
         assert isinstance(dot, Let)

@@ -60,7 +60,7 @@ class Unroll(LoopMove):
 
     name: ClassVar[str] = "unroll"
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The number of iterations is a fact, and they only load, compute and fold."""
         found = (not_written_out(stmt, loop.dim) for stmt in loop.body)
         return (

@@ -18,11 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    Args,
-    LoopMove,
-    not_a_power_of_two,
-)
+from blockbuster.emit.schedule.base import Args, LoopMove, not_a_power_of_two
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -44,7 +40,7 @@ class Walk(LoopMove):
         most = trips_at(scheduled, site)
         yield from ({"count": 1 << power} for power in range(1, 11) if 1 << power < most)
 
-    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, /, **args: Any) -> str:
         """The loop is one of the grid's, whose order nothing else has decided."""
         if reason := not_a_power_of_two(args["count"], "the number of programs", 2):
             return reason

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    NEST,
-    Args,
-    Move,
-    no_such_place,
-    not_a_power_of_two,
-)
+from blockbuster.emit.schedule.base import NEST, Args, Move, not_a_power_of_two
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, nests_at, with_nests
+from blockbuster.emit.schedule.site import Site, with_nests
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
@@ -36,10 +30,8 @@ class Warps(Move):
         """Powers of two."""
         yield from ({"count": 1 << power} for power in range(MOST.bit_length()))
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """The nest is there, and the count is a power of two up to ``MOST``."""
-        if not nests_at(scheduled.draft, site):
-            return no_such_place(self, site)
+    def not_here(self, scheduled: Scheduled, site: Site, found: object, /, **args: Any) -> str:
+        """The count is a power of two up to ``MOST``."""
         count: int = args["count"]
         if count > MOST:
             return f"the number of warps is {count}, more than {MOST}"

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from textwrap import dedent
 from types import ModuleType
 from typing import Any
+from weakref import WeakValueDictionary
 
 Kernel = Any
 """A function of Triton's."""
 
-FIRST: dict[str, Kernel] = {}
-"""In this process: the first of the kernels that are alike, by what they have in common."""
+FIRST: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
+"""In this process: the first of the kernels that are alike, by what they have in common, as long as
+somebody launches it."""
 
 
 @dataclass(frozen=True)

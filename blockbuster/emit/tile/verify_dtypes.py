@@ -10,7 +10,6 @@ from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.float8_dots import is_widening
 from blockbuster.emit.tile.program import (
     BlockOf,
-    Buffer,
     For,
     Guard,
     Init,
@@ -32,7 +31,7 @@ Reasons = Iterator[str]
 
 def dtypes_are_known(program: TileProgram) -> Reasons:
     """All arrays and tiles have a dtype, or none has; no array holds indices."""
-    for buffer in _buffers(program):
+    for buffer in (*program.inputs, *program.outputs, *program.workspaces):
         if buffer.dtype not in (*MEMORY, "float64") if program.dtype else buffer.dtype:
             yield f"{buffer.name} has dtype {buffer.dtype!r}{_beside(program)}"
     for stmt in _all(program):
@@ -126,10 +125,6 @@ def _differs(tile: Tile, dtype: str, what: str) -> Reasons:
 
 def _beside(program: TileProgram) -> str:
     return f", where dots take {program.dtype}" if program.dtype else " in a program without dtypes"
-
-
-def _buffers(program: TileProgram) -> tuple[Buffer, ...]:
-    return *program.inputs, *program.outputs, *program.workspaces
 
 
 def _all(program: TileProgram) -> Iterator[Stmt]:

@@ -80,22 +80,19 @@ def _tensors(
     rows = []
     for tensor, moved in closed.tensors.items():
         place = place_name(tensor.path)
+        end = "output" if moved.stores.terms else "input"
         forms = (moved.loads, moved.stores, moved.loaded_elements, moved.stored_elements)
         rows.append(
             {
                 "hint": tensor.name,
                 "name": _name(tensor, names.get(place, "")),
-                "kind": "interior" if moved.loads.terms and moved.stores.terms else _end(moved),
+                "kind": "interior" if moved.loads.terms and moved.stores.terms else end,
                 "place": place,
                 "own": own.get(tensor, ""),
                 "forms": [table.number(form) for form in forms],
             }
         )
     return rows
-
-
-def _end(moved: Any) -> str:
-    return "output" if moved.stores.terms else "input"
 
 
 def _name(tensor: Tensor, printed: str) -> str:

@@ -29,11 +29,6 @@ def even_strides(parameters: Parameters, dim: Dim) -> list[tuple[Buffer, int]]:
     ]
 
 
-def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[str]:
-    """The size of ``dim``, if a kernel takes it, and the ``strides`` of such rows."""
-    return [*([parameters.sizes[dim]] if dim in parameters.sizes else []), *strides]
-
-
 def quotient(length: Length) -> Number:
     """A product of sizes over a number."""
     top, under = length.fraction
@@ -46,9 +41,9 @@ def even_lines(parameters: Parameters, file: File) -> list[str]:
     """The head of a kernel: its numbers as multiples of what divides them."""
     lines, known = list[str](), dict[str, None]()
     for dim in parameters.rows:
+        sizes = [parameters.sizes[dim]] if dim in parameters.sizes else []
         strides = [parameters.strides[key] for key in even_strides(parameters, dim)]
-        even = file.even(dim)
-        numbers = even_numbers(parameters, dim, strides)
+        numbers, even = [*sizes, *strides], file.even(dim)
         new = [number for number in numbers if number not in known]
         lines += [f"    {number} = {number} // {even} * {even}" for number in new]
         known.update(dict.fromkeys(new))

@@ -60,8 +60,6 @@ from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.ops import IDENTITY, Cast
 from blockbuster.ir.types import size_class
 
-_IDENTITY = {"+": "0.0", "prod": "1.0", "max": 'float("-inf")', "min": 'float("inf")'}
-
 
 def kernel_body(nest: Nest, tiling: Tiling, file: File) -> tuple[list[str], Parameters]:
     """The lines of the function of ``nest``, and what the function takes."""
@@ -279,7 +277,7 @@ class _KernelPrinter:
         lanes = self._tiling.lanes(stmt.target)
         name = self._define(stmt.target, lanes)
         shape, dtype = self._places.shape(lanes), stmt.target.dtype
-        start, kind = _IDENTITY[stmt.monoid], "tl.float32"
+        start, kind = number(IDENTITY[stmt.monoid]), "tl.float32"
         if dtype in INTEGERS:
             start, kind = integer_literal(IDENTITY[stmt.monoid], dtype), MEMORY[dtype].triton
         self._lines.line(f"{name} = tl.full({shape}, {start}, {kind})")
