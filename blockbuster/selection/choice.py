@@ -188,9 +188,11 @@ class Fused:
 
     def start(self, number: int, name: str, setting: Setting) -> TileProgram | None:
         """The program of a candidate before its schedule, for a GPU; None if none has this name."""
-        if number > len(self.derivation.snapshots):
+        if number > len(self.derivation.snapshots):  # those beside them need not be made
             self._whole_for(setting)
-        if number > max((len(self.snapshots) + 1, *self._whole)) or self._name(number) != name:
+            if number > max((len(self.snapshots) + 1, *self._whole)):
+                return None
+        if self._name(number) != name:
             return None
         return typed_for_gpu(self.graph, self._lower(number).program, setting.given)
 
