@@ -171,7 +171,8 @@ class Fused:
         if not found or not old.scheduled or not found[0].scheduled:
             return None
         dims = classes_of_equal(old.scheduled.start, found[0].scheduled.start)
-        later = MadeLater(partial(self._like, considered.others, setting), considered.others, dims)
+        blocks = {dims.get(dim, dim): lanes for dim, lanes in considered.blocks.items()}
+        later = MadeLater(partial(self._like, considered.others, setting), blocks)
         return replace(considered, best=found[0], others=later)
 
     def _like(self, choices: Sequence[Choice], setting: Setting) -> list[Choice]:

@@ -13,6 +13,7 @@ from blockbuster.runtime.numbers import Arithmetic
 from blockbuster.selection.plans.report import report
 from blockbuster.selection.plans.stored import WRITE, stored, what_is_stored
 from tests.parameters import one_in
+from tests.selection.given_parts import plan_of_parts
 
 WIDTH = {"float16": 2, "float32": 4, "bool": 1}
 
@@ -83,8 +84,8 @@ def test_the_bytes_are_those_that_a_launcher_allocates(name):
 def test_a_report_says_what_did_not_fuse_before_what_is_stored_for_speed():
     function, dims, extents = CASES["both"]
     family = family_of(bb.trace(function, **dims), "float16", "sm_90")
-    undivided = family.of_parts(
-        dict(zip("MN", extents, strict=True)), lambda units: [(1 << len(units)) - 1]
+    undivided = plan_of_parts(
+        family, dict(zip("MN", extents, strict=True)), lambda units: [(1 << len(units)) - 1]
     )
     made = report(undivided)
     lines, stored = str(made).splitlines(), made.stored
