@@ -171,7 +171,8 @@ class Fused:
         if not found or not old.scheduled or not found[0].scheduled:
             return None
         dims = classes_of_equal(old.scheduled.start, found[0].scheduled.start)
-        later = MadeLater(partial(self._like, considered.others, setting), considered.others, dims)
+        blocks = {dims.get(dim, dim): lanes for dim, lanes in considered.blocks.items()}
+        later = MadeLater(partial(self._like, considered.others, setting), blocks)
         return replace(considered, best=found[0], others=later)
 
     def _like(self, choices: Sequence[Choice], setting: Setting) -> list[Choice]:
@@ -188,9 +189,11 @@ class Fused:
 
     def start(self, number: int, name: str, setting: Setting) -> TileProgram | None:
         """The program of a candidate before its schedule, for a GPU; None if none has this name."""
-        if number > len(self.derivation.snapshots):
+        if number > len(self.derivation.snapshots):  # those beside them need not be made
             self._whole_for(setting)
-        if number > max((len(self.snapshots) + 1, *self._whole)) or self._name(number) != name:
+            if number > max((len(self.snapshots) + 1, *self._whole)):
+                return None
+        if self._name(number) != name:
             return None
         return typed_for_gpu(self.graph, self._lower(number).program, setting.given)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 from blockbuster.costs.report import CLOSED_FORM, in_us
 from blockbuster.errors import EmitError, message, shown_lines
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.packed import told_apart
+from blockbuster.selection.nearby.edits import pairs_in
 from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 ON_CPU = "least time predicted for NumPy"
 COMPARED = f"{CLOSED_FORM}, in a CUDA graph"
 """By which times candidates are compared: what the host does for a launch is not counted."""
+
+Blocks = Mapping[Dim, tuple[int, ...]]
+"""By size class, the numbers of lanes that choices give a dim."""
 
 NO_CHOICE = " is no choice: "
 
@@ -51,20 +56,39 @@ def _priced(choice: Choice) -> str:
     return f"{in_words(choice.name)}, {time}"
 
 
+def blocks_of(choices: Iterable[Choice]) -> dict[Dim, tuple[int, ...]]:
+    """The numbers of lanes of each size class; kernels have no masks if these divide its size.
+    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py), and
+    blocks that are taken in pairs (edits.py).
+    """
+    found: dict[Dim, set[int]] = {}
+    for scheduled in (choice.scheduled for choice in choices if choice.scheduled):
+        made = [rule.dim for rule in scheduled.made]  # dims that its moves made of others (jam)
+        blocks = (block for nest in scheduled.draft.nests for block in nest.blocks)
+        own = ((size_class(one.dim), one.lanes) for one in blocks if one.dim not in made)
+        for dim, lanes in (*own, *told_apart(scheduled), *pairs_in(scheduled)):
+            found.setdefault(dim, set()).add(lanes)
+    return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def merged_blocks(each: Iterable[Blocks]) -> dict[Dim, tuple[int, ...]]:
+    """All the numbers of lanes of several choices together."""
+    found: dict[Dim, set[int]] = {}
+    for dim, lanes in (item for blocks in each for item in blocks.items()):
+        found.setdefault(dim, set()).update(lanes)
+    return {dim: tuple(sorted(lanes)) for dim, lanes in found.items()}
+
+
 class MadeLater(Sequence["Choice"]):
-    """The other choices for a program that is equal to one chosen for before: made if asked for.
+    """Other choices that are made if asked for: those for a program that is equal to one chosen for
+    before, and those beside a choice that was decided earlier.
 
     Reports ask for them, and a model of 32 equal layers has as many times the others of one layer.
-    ``models``: those of the program before; ``dims``: the names of its dims here, by size class.
+    ``blocks``: by how many lanes they cut dims, by size class.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Sequence[Choice]],
-        models: Sequence[Choice],
-        dims: Mapping[Dim, Dim],
-    ) -> None:
-        self._make, self.models, self.dims = make, models, dims
+    def __init__(self, make: Callable[[], Sequence[Choice]], blocks: Blocks) -> None:
+        self._make, self.blocks = make, blocks
 
     @cached_property
     def _made(self) -> Sequence[Choice]:
@@ -81,19 +105,6 @@ class MadeLater(Sequence["Choice"]):
         return len(self._made)
 
 
-class Recalled(MadeLater):
-    """The other choices beside one that was decided earlier: looked for if asked for.
-
-    ``blocks``: by how many lanes they cut dims, by size class.
-    """
-
-    def __init__(
-        self, make: Callable[[], Sequence[Choice]], blocks: Mapping[Dim, Sequence[int]]
-    ) -> None:
-        super().__init__(make, (), {})
-        self.blocks = blocks
-
-
 @dataclass(frozen=True)
 class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
@@ -101,7 +112,7 @@ class Considered:
     ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
     refused others. ``rest``: looks for other choices, and for the schedules that suit them best, up
     to a limit, if that was left out because it was expected to bring none below ``least``
-    microseconds.
+    microseconds. ``said``: from which measurements the best is known, if it is.
     """
 
     best: Choice
@@ -110,6 +121,15 @@ class Considered:
     instead: str = ""
     rest: Callable[[float], Considered] | None = field(default=None, repr=False, compare=False)
     least: float = field(default=0.0, repr=False, compare=False)
+    said: str = ""
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """By how many lanes all choices cut dims."""
+        others, own = self.others, blocks_of([self.best])
+        return merged_blocks(
+            [others.blocks if isinstance(others, MadeLater) else blocks_of(others), own]
+        )
 
     def within(self, limit: float) -> Considered:
         """The same with what was left out, if that could take at most so many microseconds."""
@@ -118,6 +138,8 @@ class Considered:
     @property
     def reason(self) -> str:
         """Why the best is the best, in words."""
+        if self.said:
+            return self.said
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
         if len(ranked) == 1:
             return "no other choice"

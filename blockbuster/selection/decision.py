@@ -9,7 +9,7 @@ found out, and the search decides anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,13 +24,11 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.alternatives import Form
 from blockbuster.selection.candidates.candidate import Candidate, Choice, Setting, candidate
-from blockbuster.selection.considered import Considered, Recalled
+from blockbuster.selection.considered import Considered, MadeLater
 from blockbuster.selection.price import priced
 
 if TYPE_CHECKING:
     from blockbuster.selection.choice import Fused
-
-Blocks = Mapping[Dim, Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -98,8 +96,8 @@ class Memory(Protocol):
         """Forget all decisions for the program."""
 
 
-def kernel_of(considered: Considered, blocks: Blocks) -> Kernel | None:
-    """The choice for a piece as a decision, with all ``blocks`` that were considered.
+def kernel_of(considered: Considered) -> Kernel | None:
+    """The choice for a piece as a decision.
 
     None for what only this process can make, after a compiler refused others.
     """
@@ -107,16 +105,24 @@ def kernel_of(considered: Considered, blocks: Blocks) -> Kernel | None:
     if best.scheduled is None or not best.usual or considered.instead:
         return None
     found = Fingerprint(best.scheduled.start)
-    own = {found.dims[dim]: tuple(lanes) for dim, lanes in blocks.items() if dim in found.dims}
+    blocks = considered.blocks.items()
+    own = {found.dims[dim]: tuple(lanes) for dim, lanes in blocks if dim in found.dims}
     schedule = found.numbered(best.scheduled.schedule)
     named = best.snapshot, best.name, found.digest
     return Kernel(*named, schedule, best.schedules, own, (*considered.refused,))
 
 
 def recalled(
-    kernel: Kernel, fused: Fused, sizes: Mapping[Dim, int], given: Given, target: str | Machine
+    kernel: Kernel,
+    fused: Fused,
+    sizes: Mapping[Dim, int],
+    given: Given,
+    target: str | Machine,
+    search: Callable[[], Considered | None],
 ) -> Considered | None:
-    """The choice for a piece as it was decided earlier; None if it does not fit the piece."""
+    """The choice for a piece as it was decided earlier; None if it does not fit the piece. Its
+    others are those that ``search`` considers for the piece, if it finds the same parts.
+    """
     setting = Setting(sizes, given, target, in_chunks=True)
     start = fused.start(kernel.snapshot, kernel.name, setting)
     found = _followed(kernel, start, setting) if start else None
@@ -125,12 +131,13 @@ def recalled(
     best = replace(fused.made(found, kernel.snapshot, Form()), schedules=kernel.among)
 
     def others() -> list[Choice]:
-        found = fused.consider(sizes, given, target)
-        return [one for one in (found.best, *found.others) if one.key != best.key]
+        found = search()
+        every = (found.best, *found.others) if found else ()
+        return [one for one in every if one.key != best.key]
 
     names = {number: dim for dim, number in Fingerprint(start).dims.items()}
     blocks = {names[dim]: lanes for dim, lanes in kernel.blocks.items() if dim in names}
-    return Considered(best, Recalled(others, blocks), kernel.refused)
+    return Considered(best, MadeLater(others, blocks), kernel.refused)
 
 
 def _followed(kernel: Kernel, start: TileProgram, setting: Setting) -> Candidate | None:

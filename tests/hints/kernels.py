@@ -14,6 +14,7 @@ from blockbuster.machines.data_file import machine_text
 from blockbuster.runtime.given import family_of
 from blockbuster.runtime.machines import nearest
 from tests.hints.tried import Tried
+from tests.selection.given_parts import plan_of_parts
 
 ROWS = bb.trace(bb.exp, x="M N")
 LOWERED = bb.lower(ROWS)
@@ -70,7 +71,7 @@ def by_hand():
     """A plan of parts that were chosen by hand: each group of operators by itself."""
     program = bb.trace(lambda x: bb.softmax(x).sum(0), x="M N")
     family = family_of(program, "float16", "h200")
-    return family.of_parts(SIZES, lambda units: [1 << at for at in range(len(units))])
+    return plan_of_parts(family, SIZES, lambda units: [1 << at for at in range(len(units))])
 
 
 def lower_part(columns):

@@ -26,6 +26,17 @@ def test_an_equal_program_gets_the_same_moves_by_its_own_dims() -> None:
     assert [c.price for c in made.others] == [c.price for c in anew.others]
 
 
+def test_programs_beside_the_snapshots_are_not_made_for_an_equal_program() -> None:
+    one, other, given = fused("M K", "K N"), fused("R C", "C S"), given_by("float16")
+    first = one.consider({"M": 512, "K": 256, "N": 1024}, given, "h100")
+    assert first.best.snapshot <= len(one.derivation.snapshots)
+    assert "beside" in vars(one)
+
+    assert other.like(first, {"R": 512, "C": 256, "S": 1024}, given, "h100")
+
+    assert "beside" not in vars(other)
+
+
 def test_arrays_may_come_in_another_order() -> None:
     traced = bb.trace(lambda v, y: bb.maximum(y @ v, 0.0), v="C S", y="R C")
     one, other, given = fused("M K", "K N"), Fused(bb.lower(traced)), given_by("float16")

@@ -5,8 +5,7 @@ from math import inf
 import blockbuster as bb
 from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import MadeLater
-from blockbuster.selection.plans.plan_classes import all_blocks, blocks_of
+from blockbuster.selection.considered import MadeLater, blocks_of
 from blockbuster.selection.priors import PRIORS
 
 GIVEN = given_by("float16")
@@ -60,4 +59,4 @@ def test_others_of_an_equal_program_cut_dims_as_they_will_when_they_are_made() -
     assert made is not None
     assert isinstance(made.others, MadeLater)
     assert len(made.others) == len(first.others) > 0
-    assert all_blocks([made]) == blocks_of([made.best, *made.others])
+    assert made.blocks == blocks_of([made.best, *made.others])

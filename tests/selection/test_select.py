@@ -19,6 +19,7 @@ from blockbuster.selection.plans.explanation import _gap
 from blockbuster.selection.plans.stored import what_is_stored
 from blockbuster.selection.priors import PRIORS
 from tests.parameters import rest_slow
+from tests.selection.given_parts import plan_of_parts
 
 NEAR = PRIORS.whole_program_factor
 
@@ -222,8 +223,8 @@ def test_what_no_kernel_can_hold_is_not_stored_by_choice(two_kernels):
 def test_parts_that_were_given_have_no_bound():
     function, dims, sizes = CASES["group_norm"]
     family = family_of(bb.trace(function, **dims), "float16", "sm_90")
-    plan = family.of_parts(
-        {**sizes, "A": 4, "B": 1024}, lambda units: [1 << at for at in range(len(units))]
+    plan = plan_of_parts(
+        family, {**sizes, "A": 4, "B": 1024}, lambda units: [1 << at for at in range(len(units))]
     )
 
     assert "\n  no parts were searched for: its parts were given\n" in plan.explain()

@@ -13,6 +13,7 @@ from blockbuster.runtime.numbers import Arithmetic
 from blockbuster.selection.plans.report import report
 from blockbuster.selection.plans.stored import WRITE, stored, what_is_stored
 from tests.parameters import one_in
+from tests.selection.given_parts import plan_of_parts
 
 WIDTH = {"float16": 2, "float32": 4, "bool": 1}
 
@@ -63,9 +64,8 @@ def undivided(name):
     program = bb.trace(function, **dims)
     family = family_of(program, "float16", "sm_90")
     sizes = dict(zip(program.dims, extents, strict=False))
-    return family.of_parts(
-        {dim: sizes[dim] for dim in program.dims}, lambda units: [(1 << len(units)) - 1]
-    )
+    sizes = {dim: sizes[dim] for dim in program.dims}
+    return plan_of_parts(family, sizes, lambda units: [(1 << len(units)) - 1])
 
 
 def allocated(file, sizes):

@@ -14,6 +14,7 @@ from blockbuster.selection.parts.operand_views import (
     with_shared_copies,
 )
 from blockbuster.selection.parts.units import units_of
+from tests.selection.given_parts import plan_of_parts
 
 
 def conv(x, w):
@@ -157,7 +158,7 @@ def test_heads_are_stored_as_the_product_behind_them_reads_them():
     """Otherwise it would sum over the elements of each head by itself."""
     program = bb.trace(of_heads, **HEADS)
     sizes = bb.select(program, {}, "h100", "float16").sizes
-    plan = family_of(program, "float16", "h100").of_parts(sizes, lambda units: (1, 2))
+    plan = plan_of_parts(family_of(program, "float16", "h100"), sizes, lambda units: (1, 2))
 
     (stored,) = plan.steps[0].axes
     assert [sizes[axis] for axis in stored] == [2, 64, 512]
@@ -166,7 +167,7 @@ def test_heads_are_stored_as_the_product_behind_them_reads_them():
 def test_patches_of_an_image_may_be_copied_once():
     program = bb.trace(of_patches, **PATCHES)
     sizes = bb.select(program, {}, "h100", "float16").sizes
-    plan = family_of(program, "float16", "h100").of_parts(sizes, lambda units: (1, 2))
+    plan = plan_of_parts(family_of(program, "float16", "h100"), sizes, lambda units: (1, 2))
 
     assert plan.kernels == 2
     (stored,) = plan.steps[0].axes

@@ -15,6 +15,7 @@ from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import Best, Price
 from blockbuster.selection.parts.units import units_of
 from blockbuster.selection.plans.why_apart import Found
+from blockbuster.selection.priors import PRIORS
 
 
 def three_products(x, w, u):
@@ -51,7 +52,7 @@ def found(program, parts, prices, *, refused=None, cap=12):
     bounds = Bounds(units, sizes, dict.fromkeys(values, "float16"), machine("h200"))
     known = {part: Price(1.0) for part in parts} | prices
     best = Best(parts, float(len(parts)), 1.0, 1.0, cap, known)
-    return Found(units, sizes, Estimates(bounds), best, refused or {}, 24, bounds)
+    return Found(units, sizes, Estimates(bounds), best, refused or {}, bounds)
 
 
 @pytest.fixture
@@ -89,7 +90,8 @@ def test_where_an_estimate_is_less_too_many_were_priced():
     parts = parts_of(program)
     text = found(program, parts, dict.fromkeys(parts, Price(300.0))).why_apart(0, 1, NAMES)
 
-    assert text == "one kernel for a and b was not priced: 24 parts are, at most"
+    most = PRIORS.priced_parts
+    assert text == f"one kernel for a and b was not priced: {most} parts are, at most"
 
 
 def test_a_part_that_can_overflow_makes_no_kernel_worth_a_price():

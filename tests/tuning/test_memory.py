@@ -103,6 +103,22 @@ def test_reports_say_what_a_search_would(folder):
     assert again.lower_bound_us == first.lower_bound_us
 
 
+def test_all_that_is_asked_of_a_recalled_plan_takes_one_search(folder, monkeypatch):
+    program, searches = PROGRAMS["normed"], []
+    memory = remembered(program, folder)
+    first, again = family(program, memory).at(SIZES), family(program, memory)
+    search = type(again)._searched
+    monkeypatch.setattr(
+        type(again), "_searched", lambda own, sizes: searches.append(sizes) or search(own, sizes)
+    )
+    plan = again.at(SIZES)
+    assert not searches
+    assert plan.explain() == first.explain()
+    for own, other in zip(plan.divided.considered, first.divided.considered, strict=True):
+        assert [one.key for one in own.others] == [one.key for one in other.others]
+    assert len(searches) == 1
+
+
 def test_sizes_of_one_class_have_one_plan_as_without_decisions(folder):
     program = PROGRAMS["softmax"]
     memory = remembered(program, folder)

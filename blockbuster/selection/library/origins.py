@@ -57,13 +57,6 @@ class Origins:
         units = zip(self.extents, self.axes, strict=True)
         return [at for at, (extent, index) in enumerate(units) if extent != 1 or index != Index()]
 
-    def plain(self, extents: Extents) -> tuple[int, ...] | None:
-        """The input's axes in the order of the view, if it shows each of them once, no more."""
-        axes = [
-            at for one in range(len(self.shape)) if (at := self.shown(one, extents)) is not None
-        ]
-        return tuple(axes) if len(axes) == len(self.shape) == len(self.axes) else None
-
     def shown(self, axis: int, extents: Extents) -> int | None:
         """The input's axis that an axis of the view shows as it is."""
         if Index(((axis, 1),)) not in self.axes:

@@ -19,7 +19,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.parts.alike import Alike, Key
-from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
+from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements, most_outside
 from blockbuster.selection.parts.units import Units, numbers_in
 from blockbuster.selection.priors import PRIORS
 
@@ -44,8 +44,12 @@ class Bounds:
     _weights: dict[Key, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _counts: dict[Value, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def least(self, part: int) -> float:
-        """What no kernel of the part goes below."""
+    def least(self, part: int, stored: Sequence[int] | None = None) -> float:
+        """What no kernel of the part goes below. ``stored``: the equations whose results it writes,
+        if not all that others read.
+        """
+        if stored is not None:
+            return self._least(part, stored)
         key = self.alike.key(part)
         if key not in self._known:
             self._known[key] = self._least(part, self.units.given(part))
@@ -56,14 +60,9 @@ class Bounds:
         """Which parts have the same bounds."""
         return Alike(self.units, self.sizes, self.dtypes)
 
-    def least_storing(self, part: int, stored: Sequence[int]) -> float:
-        """As ``least``, of a kernel that writes the results of the equations ``stored`` alone."""
-        return self._least(part, stored)
-
     def weight(self, part: int, stored: Sequence[int] | None = None) -> float:
         """``stored_large_factor`` for a part that reads or writes an array far larger than all that
-        the program is given or gives; else 1. ``stored``: the equations whose results it writes, if
-        not all that others read.
+        the program is given or gives; else 1. ``stored``: as in ``least``.
         """
         if stored is not None:
             return self._weight(part, stored)
@@ -90,11 +89,7 @@ class Bounds:
 
     @cached_property
     def _largest(self) -> int:
-        """The elements of the largest input or output of the program."""
-        program = self.units.program
-        shapes = [one.shape for one in program.inputs]
-        shapes += [program.shape_of(output.value) for output in program.outputs]
-        return max(elements(shape, self.sizes) for shape in shapes)
+        return most_outside(self.units.program, self.sizes)
 
     def _least(self, part: int, stored: Sequence[int]) -> float:
         program = self.units.program
@@ -114,11 +109,6 @@ class Bounds:
             return self.machine.memory.bandwidth
         held = [tier for tier in self.machine.tiers if tier.bytes >= moved]
         return max(tier.bandwidth for tier in held or [self.machine.memory])
-
-    @property
-    def launching(self) -> float:
-        """Microseconds of a kernel that does nothing."""
-        return self.launched(0.0)
 
     def launched(self, *seconds: float) -> float:
         """Microseconds of a kernel that is busy for so many seconds with each of several things."""

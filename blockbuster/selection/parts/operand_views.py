@@ -30,6 +30,13 @@ def elements(shape: Shape, sizes: Mapping[Dim, int]) -> int:
     return prod(sizes[axis] for axis in shape if isinstance(axis, str))
 
 
+def most_outside(program: ArrayProgram, sizes: Mapping[Dim, int]) -> int:
+    """The number of elements of the largest input or output."""
+    shapes = [one.shape for one in program.inputs]
+    shapes += [program.shape_of(output.value) for output in program.outputs]
+    return max(elements(shape, sizes) for shape in shapes)
+
+
 def operands_of(program: ArrayProgram, at: int) -> tuple[Value, ...]:
     """The arrays that an equation reads."""
     return tuple(o for o in program.equations[at].operands if isinstance(o, Value))

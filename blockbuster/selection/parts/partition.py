@@ -74,11 +74,6 @@ class Best:
     near: float | None = None
     every: bool = False
 
-    @property
-    def gap(self) -> float:
-        """How far the plan may be above the best one, as a share of the bound."""
-        return self.total / self.bound - 1.0 if self.bound > 0 else 0.0
-
 
 class Steps:
     """The states of a plan in order, and for each the parts that can come next."""
@@ -224,50 +219,54 @@ def best_plan(
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
-    steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
-    known = _Known(price, guesses)
-    total = inf if every else steps.best(partial(guesses.length, more=True))[0]
-    whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
-    known.ask(steps.with_whole() if every else [steps.all] * whole, AS_GOOD * total)
-    new = [] if every or _settled(steps, known, guesses, calls) else [*calls]
+    steps, lengths = Steps(before, beside), _Lengths(price, estimate, len(before))
+    total = inf if every else steps.best(partial(lengths.of, more=True))[0]
+    whole = steps.is_within_cap and not lengths.of(steps.all, more=True) > far * total
+    lengths.ask(steps.with_whole() if every else [steps.all] * whole, AS_GOOD * total)
+    new = [] if every or _settled(steps, lengths, calls) else [*calls]
     while True:
-        known.ask(new, AS_GOOD * total)
-        more = known.tried < budget
-        total, parts = steps.best(partial(guesses.length, more=more))
-        new = known.without_price(parts)
+        lengths.ask(new, AS_GOOD * total)
+        more = lengths.tried < budget
+        total, parts = steps.best(partial(lengths.of, more=more))
+        new = lengths.without_price(parts)
         if not new and more and len(before) <= PRIORS.doubted_units:
-            new = known.without_price(steps.best(guesses.least)[1])
+            new = lengths.without_price(steps.best(lengths.least)[1])
         if not (new or steps.is_within_cap) and more and len(parts) > 1:
-            may_win = len(parts) == 2 or guesses.length(steps.all, more=True) < total
-            new = known.without_price(steps.with_whole()[:1]) if may_win else new
-        new = new or known.rough_below(AS_GOOD * total)
+            may_win = len(parts) == 2 or lengths.of(steps.all, more=True) < total
+            new = lengths.without_price(steps.with_whole()[:1]) if may_win else new
+        new = new or lengths.rough_below(AS_GOOD * total)
         if not new:
             break
-    return _best_of(steps, parts, total, known, bound, every)
+    return _best_of(steps, parts, total, lengths, bound, every)
 
 
-def _settled(steps: Steps, known: _Known, guesses: _Guesses, calls: Mapping[Part, float]) -> bool:
+def _settled(steps: Steps, lengths: _Lengths, calls: Mapping[Part, float]) -> bool:
     """True if all units as one part are priced, and may take no longer than any other plan."""
-    if steps.all not in known.prices or known.rough:
+    if steps.all not in lengths.prices or lengths.rough:
         return False
 
     def least(part: Part) -> float:
-        return inf if part == steps.all else min(guesses.least(part), calls.get(part, inf))
+        return inf if part == steps.all else min(lengths.least(part), calls.get(part, inf))
 
-    return known.prices[steps.all].length <= steps.best(least)[0]
+    return lengths.prices[steps.all].length <= steps.best(least)[0]
 
 
 def _best_of(
-    steps: Steps, parts: tuple[Part, ...], total: float, known: _Known, bound: Length, every: bool
+    steps: Steps,
+    parts: tuple[Part, ...],
+    total: float,
+    lengths: _Lengths,
+    bound: Length,
+    every: bool,
 ) -> Best:
     """The plan of ``parts``, of length ``total``, or of one part if that is as good."""
-    prices, near = known.prices, None
+    prices, near = lengths.prices, None
     if not every and _is_as_good(steps.all, parts, prices, total):
         near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
         parts = (steps.all,)
 
     def least(part: Part) -> float:
-        return prices[part].us if part in prices and part not in known.rough else bound(part)
+        return prices[part].us if part in prices and part not in lengths.rough else bound(part)
 
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     taken = sum(prices[part].us for part in parts)
@@ -288,21 +287,35 @@ def _is_as_good(
     return fewer or prices[whole].length <= total
 
 
-class _Known:
-    """The prices of parts, as they are asked for; ``rough`` ones with a limit that they exceed."""
+class _Lengths:
+    """The lengths of parts: prices, as they are asked for, ``rough`` ones with a limit that they
+    exceed; and estimates of parts that have none, which are kept until a part that shares units
+    with them gets a price.
+    """
 
-    def __init__(self, price: Callable[[Part, float], Price], guesses: _Guesses) -> None:
-        self._price, self._guesses = price, guesses
+    def __init__(
+        self, price: Callable[[Part, float], Price], estimate: Estimate, count: int
+    ) -> None:
+        self._price, self._estimate = price, estimate
         self.prices: dict[Part, Price] = {}
         self.rough: dict[Part, float] = {}
+        self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
+        self._known: dict[tuple[Part, bool], float] = {}  # by whether parts beyond count
 
     def ask(self, parts: Sequence[Part], limit: float) -> None:
-        """Price ``parts``, roughly where they take far more than ``limit``."""
+        """Price ``parts``, roughly where they take far more than ``limit``: of those others learn
+        what they certainly exceed.
+        """
         for part in parts:
             self.prices[part] = self._price(part, limit)
             self.rough.pop(part, None)
-        self.rough |= {part: limit for part in parts if self.prices[part].rough}
-        self._guesses.note({part: self.prices[part].length for part in parts}, self.rough)
+            if self.prices[part].rough:
+                self.rough[part] = limit
+            for unit in numbers_in(part):
+                length = self.prices[part].length
+                self._holding[unit][part] = min(length, self.rough.get(part, inf))
+        changed = reduce(or_, parts, 0)
+        self._known = {key: known for key, known in self._known.items() if not key[0] & changed}
 
     @property
     def tried(self) -> int:
@@ -317,43 +330,22 @@ class _Known:
         """Those with rough prices that may be worth more than it seemed, for this limit."""
         return [part for part, most in self.rough.items() if most < limit]
 
-
-class _Guesses:
-    """The lengths of parts: prices, and estimates of those that have none, which are kept until a
-    part that shares units with them gets a price.
-    """
-
-    def __init__(self, estimate: Estimate, count: int) -> None:
-        self._estimate = estimate
-        self._lengths: dict[Part, float] = {}
-        self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
-        self._known: dict[tuple[Part, bool], float] = {}  # by whether parts beyond count
-
-    def note(self, lengths: Mapping[Part, float], rough: Mapping[Part, float]) -> None:
-        """Some parts have prices. Of ``rough`` ones others learn what they certainly exceed."""
-        self._lengths |= lengths
-        for part, length in lengths.items():
-            for unit in numbers_in(part):
-                self._holding[unit][part] = min(length, rough.get(part, inf))
-        changed = reduce(or_, lengths, 0)
-        self._known = {key: known for key, known in self._known.items() if not key[0] & changed}
-
-    def length(self, part: Part, *, more: bool) -> float:
+    def of(self, part: Part, *, more: bool) -> float:
         """The length of a part; infinite for one of several units if no ``more`` are priced."""
-        if part & (part - 1) and part not in self._lengths and not more:
+        if part & (part - 1) and part not in self.prices and not more:
             return inf
-        return self._length(part, beyond=True)
+        return self._of(part, beyond=True)
 
     def least(self, part: Part) -> float:
         """The length of a part, as small as it may well be where it has no price: other parts that
         share units with it and took long say nothing of it.
         """
-        share = 1.0 if part in self._lengths else PRIORS.least_of_estimate
-        return share * self._length(part, beyond=False)
+        share = 1.0 if part in self.prices else PRIORS.least_of_estimate
+        return share * self._of(part, beyond=False)
 
-    def _length(self, part: Part, *, beyond: bool) -> float:
-        if part in self._lengths:
-            return self._lengths[part]
+    def _of(self, part: Part, *, beyond: bool) -> float:
+        if part in self.prices:
+            return self.prices[part].length
         if (part, beyond) not in self._known:
             near: dict[Part, float] = {}
             for unit in numbers_in(part):

@@ -86,22 +86,10 @@ Known = Callable[[Asked], Considered]
 """Gives what was considered, with a measured choice as the best if one is known."""
 
 
-@dataclass(frozen=True)
-class Measured(Considered):
-    """The choices considered, with the best one known from measurements. ``said``: from which."""
-
-    said: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Why the best is the best, in words."""
-        return self.said
-
-
-def measured(considered: Considered, best: Choice, said: str) -> Measured:
+def measured(considered: Considered, best: Choice, said: str) -> Considered:
     """``considered`` with another best, known from measurements; the one before is not lost."""
     others = [one for one in (considered.best, *considered.others) if one.key != best.key]
-    return Measured(best, tuple(others), considered.refused, considered.instead, said=said)
+    return Considered(best, tuple(others), considered.refused, considered.instead, said=said)
 
 
 def rescheduled(choice: Choice, scheduled: Scheduled) -> Choice:

@@ -14,11 +14,9 @@ from blockbuster.costs.report import Report
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
 from blockbuster.machines import Machine
-from blockbuster.machines.library import library_of
-from blockbuster.selection.cost import launch_by_host
-from blockbuster.selection.plans.call_prices import copy_us, library_us
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.prices import call_us
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
@@ -31,9 +29,10 @@ def without_kernels(machine: Machine) -> Report:
 
 def with_calls(report: Report, plan: Plan, machine: Machine, launch: str) -> Report:
     """The report on a plan's kernels with the time of its calls, which it names."""
-    known = {name: us for name, us in _times(plan, machine, launch) if us is not None}
+    found = [*_of_calls(plan, machine, launch)]
+    known = dict.fromkeys(call.name for call, us in found if us is not None)
     left = [call.name for call in plan.calls if call.name not in known]
-    taken = sum(us for name, us in _times(plan, machine, launch) if us is not None)
+    taken = sum(us for _, us in found if us is not None)
     said = [*report.assumed]
     if known:
         names = ", ".join(known)
@@ -54,19 +53,11 @@ def calls_of(plan: Plan) -> Iterator[tuple[tuple[str, ...], float | None]]:
         yield call.writes, us
 
 
-def _times(plan: Plan, machine: Machine, launch: str) -> Iterator[tuple[str, float | None]]:
-    """The name of each call that is not a user's function, and its microseconds if known."""
-    return ((call.name, us) for call, us in _of_calls(plan, machine, launch))
-
-
 def _of_calls(plan: Plan, machine: Machine, launch: str) -> Iterator[tuple[Call, float | None]]:
+    """Each call that is not a user's function, and its microseconds if known."""
     sizes = {size_class(dim): size for dim, size in plan.sizes.items()}
     for part in plan.divided.parts if isinstance(plan.divided, Divided) else ():
         own = completed(sizes, part.size_rules)
-        for call in (step for step in part.pieces.steps if isinstance(step, Call)):
-            if call.only_moves:
-                yield call, copy_us(call, own, machine)
-            elif call.is_library:
-                timed = library_of(machine) is not None
-                by_host = launch_by_host(machine) if launch == "plain" else 0.0
-                yield call, library_us(part, call, own, machine) + by_host if timed else None
+        for call in part.calls:
+            if call.only_moves or call.is_library:
+                yield call, call_us(part, call, own, machine, by_host=launch == "plain")

@@ -28,7 +28,7 @@ from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.overlapping import Making, best_cover, values_of
-from blockbuster.selection.parts.partition import Price, best_plan
+from blockbuster.selection.parts.partition import AS_GOOD, Price, best_plan
 from blockbuster.selection.parts.units import Units, numbers_in, units_of
 from blockbuster.selection.plans.array_names import arrays_of, names_of
 from blockbuster.selection.plans.asked import Subject
@@ -37,7 +37,6 @@ from blockbuster.selection.plans.effort import EXHAUSTIVE, OVERLAPPING, USUAL
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.part import Dtypes, Part
-from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import predicted, price
 from blockbuster.selection.plans.why_apart import Found
@@ -80,7 +79,7 @@ class Divided:
         """Dims whose extent decides what a call of a library takes: whether so many divide it."""
         found: dict[Dim, int] = {}
         for own in self.parts:
-            for call in (step for step in own.pieces.steps if isinstance(step, Call)):
+            for call in own.calls:
                 for dim, lanes in loaded_whole(own, call):
                     found[dim] = max(lanes, found.get(dim, 1))
         return found
@@ -113,6 +112,14 @@ class Divided:
         return tuple(subject for part in self.parts for subject in part.subjects)
 
 
+def of_parts(
+    parts: tuple[Part, ...], consider: Consider, machine: Machine, **told: Any
+) -> Divided:
+    """The plan of these parts, with the choices for their pieces. ``told``: how it was found."""
+    considered = tuple(one for own in parts for one in consider(own))
+    return Divided(parts, considered, machine, **told)
+
+
 class Division:
     """The parts of a program, each made once."""
 
@@ -143,39 +150,10 @@ class Division:
         self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
     ) -> Divided:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
-        found = self._best(sizes, machine, consider, whole)
-        return replace(found, notes=(*self.forms.notes,))
-
-    def _best(
-        self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
-    ) -> Divided:
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self.program, known)
         search = _Search(self, units, known, machine, consider, whole)
-        if len(units) > 1:
-            return search.found()
-        has_little = len(units) and search.has_too_little
-        times = PRIORS.little_to_do_factor if has_little else PRIORS.whole_program_factor
-        number, _ = self.forms.best(whole, consider, known, machine, times)
-        part = self.forms.of(whole, machine)[number]
-        why = ONE_UNIT if len(units) else NO_UNIT
-        bits = (((1 << len(units)) - 1, number),)
-        return Divided((part,), tuple(consider(part)), machine, why=why, bits=bits)
-
-    def by_hand(
-        self,
-        sizes: Mapping[Dim, int],
-        machine: Machine,
-        choose: Callable[[Units], Sequence[int]],
-        consider: Consider,
-    ) -> Divided:
-        """The plan of the parts that ``choose`` names: units as bits, in order."""
-        units = units_of(self.program, {size_class(dim): size for dim, size in sizes.items()})
-        if not len(units):
-            raise ValueError(f"the program has no parts: {NO_UNIT}")
-        parts = tuple(self.part(units, bits) for bits in choose(units))
-        considered = tuple(one for own in parts for one in consider(own))
-        return Divided(parts, considered, machine, why="its parts were given")
+        return replace(search.found(), notes=(*self.forms.notes,))
 
     def part(self, units: Units, bits: int, stored: Sequence[int] | None = None) -> Part:
         """The units in ``bits`` as a part, which stores what others read, or the outputs show.
@@ -231,9 +209,9 @@ class _Search:
         self._division, self._units, self._sizes = division, units, sizes
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
-        self._made: dict[tuple[int, tuple[int, ...]], Part] = {}  # by units and what they store
+        self._made: dict[tuple[int, tuple[int, ...]], tuple[int, Part]] = {}
+        """Parts by units and what they store: their forms, each with its number."""
         self._prices: dict[Any, tuple[float, tuple[int, Price] | EmitError]] = {}  # and limits
-        self._forms: dict[int, int] = {}  # the number of a part's form, by units
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -245,38 +223,43 @@ class _Search:
         self._together = better_together(program)
 
     @property
-    def has_too_little(self) -> bool:
+    def _has_too_little(self) -> bool:
         """True if the program takes about as long as its launch, or as its statements."""
-        return self._estimates.bounds.least(self._all) < self._little
+        return len(self._units) > 0 and self._estimates.bounds.least(self._all) < self._little
 
     @property
     def _little(self) -> float:
         """Microseconds below which launches, latencies or statements are most of a time."""
         few = PRIORS.few_us_on_cpu if self._machine.kind == CPU else PRIORS.few_us
-        return few + self._bounds.launching
+        return few + self._bounds.launched(0.0)
 
     def found(self) -> Divided:
         """The best plan."""
+        if len(self._units) < 2:
+            times = PRIORS.little_to_do_factor if self._has_too_little else AS_GOOD
+            number, _ = self._best_form(self._whole, times)
+            return self._undivided(number, ONE_UNIT if len(self._units) else NO_UNIT)
         if self._division.effort == OVERLAPPING:
             return self._overlapping()
         usual = self._division.effort == USUAL
-        return (self._undivided() if usual and self.has_too_little else None) or self._best()
+        return (self._with_little() if usual and self._has_too_little else None) or self._best()
 
-    def _undivided(self) -> Divided | None:
+    def _with_little(self) -> Divided | None:
         """The program as one part, if that takes little."""
-        sizes, machine, whole = self._sizes, self._machine, self._whole
         times = PRIORS.little_to_do_factor
-        much = times * self._little if machine.kind != CPU else inf
+        much = times * self._little if self._machine.kind != CPU else inf
         try:
-            best = self._division.forms.best
-            number, taken = best(whole, self._consider, sizes, machine, times, much)
+            number, taken = self._best_form(self._whole, times, much)
         except EmitError:
             return None
-        if taken.calls or taken.us > much:
-            return None
-        part = self._division.forms.of(whole, machine)[number]
-        considered, bits = tuple(self._consider(part)), ((self._all, number),)
-        return Divided((part,), considered, machine, why=TOO_LITTLE, bits=bits)
+        small = not taken.calls and taken.us <= much
+        return self._undivided(number, TOO_LITTLE) if small else None
+
+    def _undivided(self, number: int, why: str) -> Divided:
+        """The program as one part in the form of this number."""
+        part = self._division.forms.of(self._whole, self._machine)[number]
+        bits = ((self._all, number),)
+        return of_parts((part,), self._consider, self._machine, why=why, bits=bits)
 
     def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
@@ -289,17 +272,20 @@ class _Search:
             far=PRIORS.hopeless_whole_factor if told else inf,
             every=self._division.effort == EXHAUSTIVE,
         )  # fmt: skip
-        given = [(bits, units.given(bits)) for bits in best.parts]
-        if any(one not in self._made for one in given):
-            raise next(iter(self._refused.values()))
-        parts = tuple(self._made[one] for one in given)
-        considered = tuple(one for own in parts for one in self._consider(own))
+        parts, forms = self._chosen([(bits, units.given(bits)) for bits in best.parts])
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        theirs = [bits for (bits, _), own in self._made.items() if own.by]
-        budget = PRIORS.priced_parts
-        found = Found(units, self._sizes, self._estimates, best, refused, budget, bounds, theirs)
-        numbers = tuple((bits, self._forms[bits]) for bits in best.parts)
-        return Divided(parts, considered, self._machine, found, bits=numbers)
+        theirs = [bits for (bits, _), (_, own) in self._made.items() if own.by]
+        found = Found(units, self._sizes, self._estimates, best, refused, bounds, theirs)
+        bits = tuple(zip(best.parts, forms, strict=True))
+        return of_parts(parts, self._consider, self._machine, found=found, bits=bits)
+
+    def _chosen(
+        self, made: Sequence[tuple[int, tuple[int, ...]]]
+    ) -> tuple[tuple[Part, ...], tuple[int, ...]]:
+        """The forms of parts, and their numbers. Raises EmitError for a part that was refused."""
+        if not made or any(one not in self._made for one in made):
+            raise next(iter(self._refused.values()))
+        return tuple(self._made[one][1] for one in made), tuple(self._made[one][0] for one in made)
 
     def _overlapping(self) -> Divided:
         """The best plan whose parts may overlap. Raises ValueError for a program with too many
@@ -317,17 +303,13 @@ class _Search:
 
         chosen, prices = best_cover(
             values, units.beside,
-            bound=lambda one: bounds.least_storing(one.units, stored(one)),
+            bound=lambda one: bounds.least(one.units, stored(one)),
             price=lambda one: self._price(one.units, chosen=stored(one)),
         )  # fmt: skip
-        made = [(one.units, stored(one)) for one in chosen]
-        if not made or any(one not in self._made for one in made):
-            raise next(iter(self._refused.values()))
-        parts = tuple(self._made[one] for one in made)
-        considered = tuple(one for own in parts for one in self._consider(own))
+        parts, _ = self._chosen([(one.units, stored(one)) for one in chosen])
         number = "1 part was" if len(prices) == 1 else f"{len(prices)} parts were"
         why = f"parts may overlap: {_again(units, chosen)}; {number} priced"
-        return Divided(parts, considered, self._machine, why=why, optimal=True)
+        return of_parts(parts, self._consider, self._machine, why=why, optimal=True)
 
     @property
     def _calls(self) -> dict[int, float]:
@@ -365,26 +347,25 @@ class _Search:
         most, found = self._prices.get(key, (-inf, None))
         again = found is not None
         if found is None or (most < limit and not isinstance(found, EmitError) and found[1].rough):
-            found = self._priced(own, limit)
+            try:
+                found = self._best_form(own, AS_GOOD, limit)
+            except EmitError as error:
+                found = error
             self._prices[key] = limit, found
         if isinstance(found, EmitError):
-            self._made[bits, stored], self._refused[bits] = own, found
+            self._made[bits, stored], self._refused[bits] = (0, own), found
             return Price(inf, again=again)
         number, taken = found
-        self._forms[bits] = number
-        self._made[bits, stored] = self._division.forms.of(own, self._machine)[number]
+        self._made[bits, stored] = number, self._division.forms.of(own, self._machine)[number]
         weight = max(taken.weight, self._bounds.weight(bits, stored))
         read = (Value(at) for at in stored if self._units.crosses(Value(at), bits))
         lost = sum(value in self._together for value in read)
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
 
-    def _priced(self, own: Part, limit: float) -> tuple[int, Price] | EmitError:
-        try:
-            forms = self._division.forms
-            times = PRIORS.whole_program_factor
-            return forms.best(own, self._consider, self._sizes, self._machine, times, limit)
-        except EmitError as error:
-            return error
+    def _best_form(self, own: Part, times: float, limit: float = inf) -> tuple[int, Price]:
+        """The number of a part's best form, and its price. Raises EmitError if it has none."""
+        best = self._division.forms.best
+        return best(own, self._consider, self._sizes, self._machine, times, limit)
 
 
 def _again(units: Units, chosen: Sequence[Making]) -> str:

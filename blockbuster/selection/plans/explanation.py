@@ -16,7 +16,6 @@ from blockbuster.selection.parts.partition import Best
 from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.operators import computes
-from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import (
     kernels_in_words,
     longer,
@@ -154,8 +153,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     for (part, considered), read, us in zip(divided.by_part, reads, times, strict=True):
         steps = part.pieces.steps
         kernels = sum(one.best.kernels for one in considered) or int(isinstance(part, WholePart))
-        calls = [step for step in steps if isinstance(step, Call)]
-        known = any(call.only_moves or call.is_library for call in calls)
+        known = any(call.only_moves or call.is_library for call in part.calls)
         timed = isfinite(us) and bool(kernels or known)
         yield Told(
             computes(part.program.equations),
@@ -165,7 +163,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             us if timed else None,
             tuple(dict.fromkeys(_limits(considered))),
             isinstance(part, WholePart),
-            tuple(call.name for call in calls if call.is_library),
+            tuple(call.name for call in part.calls if call.is_library),
             part.by,
         )
 

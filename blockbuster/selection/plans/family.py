@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -24,10 +24,10 @@ from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.decision import Memory
 from blockbuster.selection.parts.operand_views import with_shared_copies
-from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
-from blockbuster.selection.plans.divided import Divided, Division
+from blockbuster.selection.plans.divided import Divided, Division, of_parts
 from blockbuster.selection.plans.effort import OVERLAPPING, USUAL
+from blockbuster.selection.plans.explanation import divided_of
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.part import Part, dtypes_of
@@ -105,12 +105,12 @@ class Family:
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
         """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
-        subject = self._divided(plan).subjects[plan.files.index(file)]
+        subject = divided_of(plan).subjects[plan.files.index(file)]
         return self._asked(subject, plan.sizes, file.considered, one_kernel)
 
     def with_choice(self, plan: Plan, file: File, choice: Choice) -> Plan:
         """``plan`` with another choice for one of its files."""
-        divided, at = self._divided(plan), plan.files.index(file)
+        divided, at = divided_of(plan), plan.files.index(file)
         found = list(divided.considered)
         found[at] = replace(found[at], best=choice)
         return self._plan(plan.sizes, replace(divided, considered=tuple(found)))
@@ -119,27 +119,12 @@ class Family:
         """Choose anew for every class of sizes: more is known."""
         self._classes.forget()
 
-    def _divided(self, plan: Plan) -> Divided:
-        """The parts of a plan of this family, with what was considered for its files."""
-        assert isinstance(plan.divided, Divided), "a plan of this family"
-        return plan.divided
-
-    def of_parts(self, sizes: Sizes, choose: Callable[[Units], Sequence[int]]) -> Plan:
-        """The plan of the parts that ``choose`` names, of a program's units at these sizes: each
-        part is a number whose bits are its units, and they come in order.
-
-        Raises ValueError for a program that has no parts.
-        """
-        consider = self._consider(sizes, one_kernel=False)
-        divided = self._division.by_hand(sizes, self._machine, choose, consider)
-        return self._planned(sizes, divided, False)
-
     @collection_paused()
     def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
         consider = self._consider(sizes, one_kernel)
         if one_kernel:
-            alone = tuple(consider(self._whole))
-            found = Divided((self._whole,), alone, self._machine, why="one kernel was asked for")
+            why = "one kernel was asked for"
+            found = of_parts((self._whole,), consider, self._machine, why=why)
         else:
             found = self._recalled(sizes) or self._searched(sizes)
         return self._measured(found, sizes, one_kernel)
@@ -234,7 +219,7 @@ class Family:
             assert file.considered is not None, "a plan of this family"
             best = file.considered.best
             self._refused[best.key] = None
-            self._divided(plan).fused[plan.files.index(file)].refuse(best, reason)
+            divided_of(plan).fused[plan.files.index(file)].refuse(best, reason)
 
     @collection_paused()
     def _plan(self, sizes: Sizes, chosen: Divided) -> Plan:

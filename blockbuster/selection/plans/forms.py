@@ -96,8 +96,7 @@ class Forms:
                 continue
             rough = rough or taken.rough
             if self._calls_differ:
-                steps = (step for step in form.pieces.steps if isinstance(step, Call))
-                users = sum(not (call.is_library or call.only_moves) for call in steps)
+                users = sum(not (call.is_library or call.only_moves) for call in form.calls)
                 taken = taken._replace(calls=users)
             ahead = times if is_kept else _ahead(form)
             factor = 1.0 if (found and found[0]) or form.by else ahead
@@ -145,8 +144,7 @@ def _ahead(form: Part) -> float:
 
 def _attends(form: Part) -> bool:
     """True if one of its calls is attention of a library."""
-    calls = (step.fn for step in form.pieces.steps if isinstance(step, Call))
-    return any(isinstance(fn, LibraryAttention) for fn in calls)
+    return any(isinstance(call.fn, LibraryAttention) for call in form.calls)
 
 
 def _named(form: Part) -> str:

@@ -12,14 +12,19 @@ from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.graph import Graph, Input, Read
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.candidates.named import unfused
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.plans.asked import Subject
-from blockbuster.selection.plans.pieces import Piece, Seen, in_pieces, with_integers
-from blockbuster.selection.plans.plan_dtypes import kept_dtypes, taken_by_products, written_dtypes
+from blockbuster.selection.plans.pieces import Call, Piece, Seen, in_pieces
+from blockbuster.selection.plans.plan_dtypes import (
+    kept_dtypes,
+    taken_by_products,
+    with_integers,
+    written_dtypes,
+)
 from blockbuster.selection.plans.rounded_operands import without_casts_of_softmaxes
 
 
@@ -109,29 +114,21 @@ class Part:
     def given(self) -> tuple[Given, ...]:
         """What the kernels of each piece are told of the dtypes of their arrays."""
         of, steps = self._of, self.pieces.steps
-        reads = [
-            tuple(name for given in step.graph.inputs if (name := _source(given)))
-            if isinstance(step, Piece)
-            else ()
-            for step in steps
-        ]
-        pairs = list(zip(steps, reads, strict=True))
         own = {**of.inputs, **of.read}
         kept = kept_dtypes(
-            pairs, self.dtypes, common=of.common, arithmetic=self.arithmetic, own=own
+            steps, self.dtypes, common=of.common, arithmetic=self.arithmetic, own=own
         )
         kept |= {name: dtype for name, dtype in of.cut.items() if name in kept}
-        known = {name: of.common for names in reads for name in names} | own | kept
+        known = {name: of.common for step in steps for name in step.reads} | own | kept
         return tuple(
             Given(
-                {name: self._read_as(name, known[name], kept) for name in sources},
+                {name: self._read_as(name, known[name], kept) for name in step.reads},
                 common=self._taken_by_products,
                 results=tuple(kept[name] for name in step.writes),
                 arithmetic=self.arithmetic,
-                constants=tuple(name for name in sources if name in of.constants),
+                constants=tuple(name for name in step.reads if name in of.constants),
             )
-            for step, sources in pairs
-            if isinstance(step, Piece)
+            for step in self.steps
         )
 
     def _read_as(self, name: str, dtype: str, kept: Mapping[str, str]) -> str:
@@ -158,6 +155,11 @@ class Part:
         return program, tuple(sizes[dim] for dim in dims), held, dtypes, self._offered
 
     @property
+    def calls(self) -> tuple[Call, ...]:
+        """Its functions of whole arrays: copies, calls of a library, a user's functions."""
+        return tuple(step for step in self.pieces.steps if isinstance(step, Call))
+
+    @property
     def results(self) -> Iterator[tuple[str, Seen]]:
         """Where each of its outputs is found, by name."""
         return zip(self.pieces.names, self.pieces.results, strict=True)
@@ -179,8 +181,3 @@ def dtypes_of(
 ) -> Dtypes:
     """The dtypes of a whole program for a target."""
     return Dtypes(common, inputs, {}, {}, constants, on_cpu=target == CPU)
-
-
-def _source(given: Input) -> str:
-    """The array that an input of a program reads, if any."""
-    return given.view.source if isinstance(given.view, Read) else ""

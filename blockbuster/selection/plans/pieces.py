@@ -11,15 +11,14 @@ whole arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from blockbuster.frontend.library_calls import is_library
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.graph import Graph, Input, Output, Read, Value
+from blockbuster.ir.graph import Graph, Output, Read, Value
 from blockbuster.ir.ops import Misc, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import Strided, array_dim
@@ -44,6 +43,12 @@ class Piece:
 
     graph: Graph
     writes: tuple[str, ...]
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the arrays that its inputs read."""
+        views = (given.view for given in self.graph.inputs)
+        return tuple(dict.fromkeys(view.source for view in views if isinstance(view, Read)))
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,11 @@ class _Cutting:
             value = node.operands[0]
         return value, axes
 
+    def _shown(self, output: Output) -> tuple[Value, Axes]:
+        """The value of which an output is a view, and the output's axes by the dims of that one."""
+        axes = output.axes if output.axes is not None else whole(self._type(output.value))
+        return self._base(output.value, tuple(map(array_dim, axes)))
+
     def _source(self, value: Value) -> Read | None:
         """What ``value`` reads if it is an input that shows an array as it is."""
         view = self._graph.inputs[value.port].view if value.node < 0 else None
@@ -205,8 +215,7 @@ class _Cutting:
         """The values that are outputs with their axes in order, and the names of those."""
         found: dict[Value, str] = {}
         for name, output in zip(self._graph.output_names, self._graph.outputs, strict=True):
-            axes = output.axes if output.axes is not None else whole(self._type(output.value))
-            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            base, dims = self._shown(output)
             if name not in self._parted and dims == whole(self._type(base)):
                 found.setdefault(base, name)
         return found
@@ -224,8 +233,7 @@ class _Cutting:
         read += [self._base(output.value, ())[0] for output in self._graph.outputs]
         found: dict[Value, str] = {}
         for name, output in zip(self._graph.output_names, self._graph.outputs, strict=True):
-            axes = output.axes if output.axes is not None else whole(self._type(output.value))
-            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            base, dims = self._shown(output)
             node = self._graph.nodes[base.node] if self._is_misc(base) else None
             if node is None or not is_library(getattr(node.op, "fn", None)):
                 continue
@@ -258,26 +266,24 @@ class _Cutting:
 
     def _result(self, name: str) -> Seen:
         """Where the program's output is found: an array that crosses anyway, or one of its own."""
-        outputs = self._parted.get(name)
-        if outputs is None:
-            output = self._graph.outputs[self._graph.output_names.index(name)]
-            axes = output.axes if output.axes is not None else whole(self._type(output.value))
-            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+        output = self._graph.outputs[self._graph.output_names.index(name)]
+        base, dims = self._shown(output)
+        in_order = Seen(name, tuple(range(len(dims))))
+        if name not in self._parted:
             if base in self._with_units:
-                return Seen(name, tuple(range(len(axes))))
+                return in_order
             if base in self._arrays:
                 seen = self._seen(self._arrays[base], whole(self._type(base)), dims)
-                if name not in self._cut or seen == Seen(name, tuple(range(len(axes)))):
+                if name not in self._cut or seen == in_order:
                     return seen
-            outputs = (output,)
+        outputs = self._parted.get(name, (output,))
         while name in self._taken:
             name += "_out"
         self._taken[name] = None
         stage = self._last_stage(self._base(output.value, ())[0] for output in outputs)
         for output in outputs:
             self._write(stage, name, output)
-        axes = outputs[0].axes or whole(self._type(outputs[0].value))
-        return Seen(name, tuple(range(len(axes))))
+        return replace(in_order, array=name)
 
     def _seen(self, name: str, axes: Axes, wanted: Axes) -> Seen:
         return Seen(name, tuple(None if d is None else axes.index(d) for d in wanted))
@@ -288,11 +294,9 @@ class _Cutting:
         for operand in node.operands:
             base, dims = self._base(operand, whole(self._type(operand)))
             read = self._source(base)
-            if read is not None:
-                axes = tuple(map(array_dim, read.axes))
-                operands.append(self._seen(read.source, axes, dims))
-            else:
-                operands.append(self._seen(self._arrays[base], whole(self._type(base)), dims))
+            array = read.source if read else self._arrays[base]
+            axes = tuple(map(array_dim, read.axes)) if read else whole(self._type(base))
+            operands.append(self._seen(array, axes, dims))
         writes = tuple(self._arrays[Value(position, port)] for port in range(len(node.types)))
         where = ", ".join(map(str, node.origin.lines()))
         made = (
@@ -343,22 +347,6 @@ class _Making:
             return
         type, name = graph.type_of(value), cutting._arrays[value]
         self.made[value] = self.builder.input(type, Read(name, whole(type)), name)
-
-
-def with_integers(pieces: Pieces, dtypes: Mapping[str, str]) -> Pieces:
-    """``pieces`` whose graphs say which of the arrays between them hold integers."""
-
-    def told(given: Input) -> Input:
-        if not isinstance(given.view, Read) or dtypes.get(given.view.source) not in INTEGERS:
-            return given
-        return replace(given, view=replace(given.view, dtype=dtypes[given.view.source]))
-
-    def changed(step: Piece | Call | Whole) -> Piece | Call | Whole:
-        if not isinstance(step, Piece) or not any(d in INTEGERS for d in dtypes.values()):
-            return step
-        return replace(step, graph=replace(step.graph, inputs=tuple(map(told, step.graph.inputs))))
-
-    return replace(pieces, steps=tuple(map(changed, pieces.steps)))
 
 
 def _parted(graph: Graph) -> dict[str, tuple[Output, ...]]:

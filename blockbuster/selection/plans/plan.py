@@ -162,11 +162,9 @@ class Plan:
     @cached_property
     def kept(self) -> Mapping[str, str]:
         """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
-        reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
-        pairs = list(zip(self.steps, reads, strict=True))
         own, common = self.input_dtypes, self.dtype
         return kept_dtypes(
-            pairs, self.dtypes, common=common, arithmetic=self.arithmetic, own=own,
+            self.steps, self.dtypes, common=common, arithmetic=self.arithmetic, own=own,
             rounded=self.rounded,
         )  # fmt: skip
 

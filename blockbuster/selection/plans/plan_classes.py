@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
-from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.considered import Considered, MadeLater, Recalled
-from blockbuster.selection.decisions.packed import told_apart
-from blockbuster.selection.nearby.edits import pairs_in
-from blockbuster.selection.plans.size_classes import Blocks, Sizes, representative, rounded_up
+from blockbuster.ir.types import Dim
+from blockbuster.selection.considered import Blocks, blocks_of, merged_blocks
+from blockbuster.selection.plans.size_classes import Sizes, representative, rounded_up
 from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
-    from blockbuster.selection.candidates.candidate import Choice
     from blockbuster.selection.plans.divided import Divided
     from blockbuster.selection.plans.plan import Plan
 
@@ -45,11 +42,10 @@ class _Group:
     @cached_property
     def blocks(self) -> Blocks:
         """By how many lanes candidates cut dims."""
-        considered = self.divided.considered if self.divided else ()
-        found = all_blocks(considered)
-        for dim, lanes in (self.divided.loaded_whole if self.divided else {}).items():
-            found[dim] = tuple(sorted({*found.get(dim, ()), lanes}))
-        return found
+        if self.divided is None:
+            return {}
+        called = {dim: (lanes,) for dim, lanes in self.divided.loaded_whole.items()}
+        return merged_blocks([*(one.blocks for one in self.divided.considered), called])
 
     @cached_property
     def cuts(self) -> Sequence[tuple[Dim, int]]:
@@ -136,47 +132,6 @@ class PlanClasses:
             chosen = known or self._consider(sizes, one_kernel)
             _keep(self._exact, key, self._make(sizes, chosen, one_kernel))
         return self._exact[key]
-
-
-def blocks_of(choices: Sequence[Choice]) -> Blocks:
-    """The numbers of lanes of each size class; kernels have no masks if these divide its size.
-    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py), and
-    blocks that are taken in pairs (edits.py).
-    """
-    found: dict[Dim, dict[int, None]] = {}
-    for choice in choices:
-        for dim, lanes in (*_blocks_of(choice), *_told_apart(choice)):
-            found.setdefault(dim, {}).setdefault(lanes)
-    return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
-
-
-def all_blocks(considered: Iterable[Considered]) -> dict[Dim, tuple[int, ...]]:
-    """The same of all that was considered. Others that are made later cut as their models do."""
-    found: dict[Dim, set[int]] = {}
-    for one in considered:
-        later = one.others if isinstance(one.others, MadeLater) else None
-        names = {} if later is None else later.dims
-        others = blocks_of(one.others if later is None else later.models)
-        recalled = later.blocks if isinstance(later, Recalled) else {}
-        for dim, lanes in (*others.items(), *recalled.items()):
-            found.setdefault(names.get(dim, dim), set()).update(lanes)
-        for dim, lanes in blocks_of([one.best]).items():
-            found.setdefault(dim, set()).update(lanes)
-    return {dim: tuple(sorted(lanes)) for dim, lanes in found.items()}
-
-
-def _blocks_of(choice: Choice) -> Iterator[tuple[Dim, int]]:
-    """The blocks of a kernel's dims, without those that its schedule made of them (jam)."""
-    if choice.scheduled:
-        made = [rule.dim for rule in choice.scheduled.made]
-        for nest in choice.scheduled.draft.nests:
-            yield from ((size_class(b.dim), b.lanes) for b in nest.blocks if b.dim not in made)
-
-
-def _told_apart(choice: Choice) -> Iterator[tuple[Dim, int]]:
-    if choice.scheduled:
-        yield from told_apart(choice.scheduled)
-        yield from pairs_in(choice.scheduled)
 
 
 def _keep(memory: dict[_Key, _Entry], key: _Key, value: _Entry) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
 from blockbuster.frontend.kinds import MOVES
-from blockbuster.ir.dtypes import OWN, met
-from blockbuster.ir.graph import Value
+from blockbuster.ir.dtypes import INTEGERS, OWN, met
+from blockbuster.ir.graph import Input, Read, Value
 from blockbuster.machines.library import HALVES
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.pieces import Call, Piece, Pieces, Whole
@@ -41,8 +42,24 @@ def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[
     return written
 
 
+def with_integers(pieces: Pieces, dtypes: Mapping[str, str]) -> Pieces:
+    """``pieces`` whose graphs say which of the arrays between them hold integers."""
+
+    def told(given: Input) -> Input:
+        if not isinstance(given.view, Read) or dtypes.get(given.view.source) not in INTEGERS:
+            return given
+        return replace(given, view=replace(given.view, dtype=dtypes[given.view.source]))
+
+    def changed(step: Piece | Call | Whole) -> Piece | Call | Whole:
+        if not isinstance(step, Piece) or not any(d in INTEGERS for d in dtypes.values()):
+            return step
+        return replace(step, graph=replace(step.graph, inputs=tuple(map(told, step.graph.inputs))))
+
+    return replace(pieces, steps=tuple(map(changed, pieces.steps)))
+
+
 def kept_dtypes(
-    steps: Sequence[tuple[File | Piece | Call | Whole, tuple[str, ...]]],
+    steps: Sequence[File | Piece | Call | Whole],
     dtypes: Mapping[str, str],
     *,
     common: str,
@@ -52,16 +69,19 @@ def kept_dtypes(
 ) -> dict[str, str]:
     """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
 
-    ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
-    computed, and so is one that is copied, so that numbers do not depend on where a program is cut
-    or copied: only a user's functions of whole arrays, and the user, see it rounded. ``rounded``:
-    values at cuts that eager execution would round, too. A library rounds what it computes.
+    An array that a file or piece reads is kept as it was computed, and so is one that is copied, so
+    that numbers do not depend on where a program is cut or copied: only a user's functions of whole
+    arrays, and the user, see it rounded. ``rounded``: values at cuts that eager execution would
+    round, too. A library rounds what it computes.
     """
-    moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
-    computed = {name for _, reads in steps for name in reads}
-    computed.update(seen.array for call in moves for seen in call.operands)
+    computed = {
+        name
+        for step in steps
+        if not isinstance(step, Call) or step.only_moves
+        for name in step.reads
+    }
     kept: dict[str, str] = {}
-    for step, _ in steps:
+    for step in steps:
         for name in step.writes:
             if isinstance(step, Call) and step.only_moves:
                 kept[name] = met({**own, **kept}.get(s.array, common) for s in step.operands)

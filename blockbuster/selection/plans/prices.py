@@ -9,6 +9,7 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class, whole
 from blockbuster.ir.views import array_dim
 from blockbuster.machines import Machine
+from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
@@ -31,7 +32,7 @@ def price(
     count = sum(one.best.kernels for one in considered)
     taken = sum(one.best.price for one in considered) + count * launch_by_host(machine)
     taken += calls_us(part, sizes, machine)
-    count += sum(step.is_library for step in part.pieces.steps if isinstance(step, Call))
+    count += sum(call.is_library for call in part.calls)
     unsafe = sum(len(one.best.unsafe) for one in considered)
     weight = PRIORS.stored_large_factor if _stores_large(part, sizes) else 1.0
     return Price(taken, unsafe, count, weight, rough=any(one.rest for one in considered))
@@ -77,10 +78,17 @@ def predicted(
 def calls_us(part: Part, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of a part's copies and calls of a library, launched by the host."""
     sizes = completed(sizes, part.size_rules)  # lowering made dims of a part's own
-    taken = 0.0
-    for call in (step for step in part.pieces.steps if isinstance(step, Call)):
-        if call.only_moves:
-            taken += copy_us(call, sizes, machine)
-        elif call.is_library:
-            taken += library_us(part, call, sizes, machine) + launch_by_host(machine)
-    return taken
+    return sum(call_us(part, call, sizes, machine) or 0.0 for call in part.calls)
+
+
+def call_us(
+    part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machine, *, by_host: bool = True
+) -> float | None:
+    """Microseconds of a copy, or of a library's call, which the host launches or not; None for a
+    user's function, and for a call on a machine whose library nobody has measured.
+    """
+    if call.only_moves:
+        return copy_us(call, sizes, machine)
+    if not call.is_library or library_of(machine) is None:
+        return None
+    return library_us(part, call, sizes, machine) + launch_by_host(machine) * by_host

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 
 from blockbuster.errors import EmitError, TraceError
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
+from blockbuster.selection.considered import Considered
 from blockbuster.selection.decision import Decision, kernel_of, recalled
 from blockbuster.selection.parts.units import units_of
 from blockbuster.selection.plans.divided import Divided, Division
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.plan_classes import all_blocks
 
 DECIDED = "its parts were decided earlier"
 
@@ -23,7 +23,7 @@ def decision_of(divided: Divided) -> Decision | None:
     """What was decided; None where a part, or the choice for a piece, cannot be made anew by it."""
     if not divided.bits or divided.search is not None:
         return None
-    kernels = [kernel_of(one, all_blocks([one])) for one in divided.considered]
+    kernels = [*map(kernel_of, divided.considered)]
     known = tuple(one for one in kernels if one is not None)
     return Decision(divided.bits, known, divided.notes) if len(known) == len(kernels) else None
 
@@ -39,33 +39,35 @@ def recalled_plan(
 ) -> Divided | None:
     """The parts that were decided for a program at ``sizes``, with the choices for their pieces.
 
-    None if the decision does not fit the program. ``search`` looks for the best plan: for reports
-    on why it is this one.
+    None if the decision does not fit the program. ``search`` looks for the best plan, once, if
+    somebody asks what else there was: reports on why it is this one, and measurements.
     """
     try:
         parts = _parts(decision, division, whole, sizes, machine)
     except (EmitError, TraceError):
         return None
-    left, considered = iter(decision.kernels), []
-    for own in parts or ():
-        known = completed(sizes, own.size_rules)
-        for fused, given in zip(own.fused, own.given, strict=True):
-            kernel = next(left, None)
-            found = kernel and recalled(kernel, fused, known, given, target)
-            if not found:
-                return None
-            considered.append(found)
-    if not parts or next(left, None) is not None:
+    search = cache(search)
+
+    def searched(at: int) -> Considered | None:
+        found = search()
+        return found.considered[at] if found.bits == decision.parts else None
+
+    pieces = [
+        (fused, completed(sizes, own.size_rules), given)
+        for own in parts or ()
+        for fused, given in zip(own.fused, own.given, strict=True)
+    ]
+    if not parts or len(pieces) != len(decision.kernels):
         return None
-    return Divided(
-        parts,
-        tuple(considered),
-        machine,
-        why=DECIDED,
-        notes=decision.notes,
-        bits=decision.parts,
-        search=cache(search),
-    )
+    considered = [
+        recalled(kernel, *piece, target, partial(searched, at))
+        for at, (kernel, piece) in enumerate(zip(decision.kernels, pieces, strict=True))
+    ]
+    known = tuple(one for one in considered if one is not None)
+    if len(known) < len(pieces):
+        return None
+    notes, bits = decision.notes, decision.parts
+    return Divided(parts, known, machine, why=DECIDED, notes=notes, bits=bits, search=search)
 
 
 def _parts(

@@ -23,11 +23,10 @@ from itertools import islice, product
 
 from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim
+from blockbuster.selection.considered import Blocks
 from blockbuster.selection.priors import PRIORS
 
 Sizes = Mapping[Dim, int]
-Blocks = Mapping[Dim, tuple[int, ...]]
-"""By size class, the numbers of lanes that candidates give a dim."""
 
 Class = tuple[tuple[int, ...], ...]
 """For each dim the size that it rounds up to, and then whether each of its blocks divides it."""

@@ -19,7 +19,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import overflowing
 from blockbuster.selection.parts.better_together import cancelling
-from blockbuster.selection.parts.operand_views import OPAQUE, elements
+from blockbuster.selection.parts.operand_views import OPAQUE, elements, most_outside
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Pieces, Seen, Whole
@@ -82,9 +82,7 @@ class WholePart(Part):
 
     def _is_large(self, sizes: Mapping[Dim, int]) -> bool:
         known = {dim: sizes[size_class(dim)] for dim in self.program.dims}
-        shapes = [one.shape for one in self.program.inputs]
-        shapes += [self.program.shape_of(output.value) for output in self.program.outputs]
-        most = PRIORS.large_array_factor * max(elements(shape, known) for shape in shapes)
+        most = PRIORS.large_array_factor * most_outside(self.program, known)
         return any(elements(one.shape, known) > most for one in self.program.equations)
 
 

@@ -20,8 +20,8 @@ from blockbuster.selection.priors import PRIORS
 class Found:
     """What the search for the parts of a plan found at ``sizes``, by size class.
 
-    ``refused``: why parts have no kernels. ``budget``: how many parts were priced at most.
-    ``by_fusers``: the parts whose programs fusers offered. ``bounds``: what no part goes below.
+    ``refused``: why parts have no kernels. ``by_fusers``: the parts whose programs fusers offered.
+    ``bounds``: what no part goes below.
     """
 
     units: Units
@@ -29,7 +29,6 @@ class Found:
     estimates: Estimates
     best: Best
     refused: Mapping[int, str]
-    budget: int
     bounds: Bounds
     by_fusers: Collection[int] = ()
 
@@ -92,7 +91,8 @@ class Found:
         estimate = self.estimates.of(together, {part: own.us for part, own in prices.items()})
         apart = prices[one].us + prices[other].us
         if estimate < apart:
-            return f"one kernel for {both} was not priced: {self.budget} parts are, at most"
+            most = PRIORS.priced_parts
+            return f"one kernel for {both} was not priced: {most} parts are, at most"
         times = self.estimates.again(together)
         at, often = max(times.items(), key=lambda item: item[1])
         again = ""
