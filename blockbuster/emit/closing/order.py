@@ -46,7 +46,7 @@ from blockbuster.emit.tile.dataflow import conflicts, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same, names_in
 from blockbuster.emit.tile.other_arrays import accessed_in
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
-from blockbuster.emit.tile.typed import retyped, typed_sums
+from blockbuster.emit.tile.typed import has_arrays_of, retyped, typed_sums
 from blockbuster.ir.types import Dim
 
 REWRITES = (
@@ -91,17 +91,16 @@ def _one_by_one(program: TileProgram, before: TileProgram) -> TileProgram | None
     where nests depend on each other: arrays without dtypes take that of what nests store, sums of
     one name have one dtype, and casts get names that no nest has.
     """
-    arrays = {*program.inputs, *program.outputs, *program.workspaces}
-    same = (program.dtype, program.units) == (before.dtype, before.units)
-    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= arrays):
+    if not has_arrays_of(program, before):
         return None
+    arrays = (*program.inputs, *program.outputs, *program.workspaces)
     known, nests, sums = _bodies(before), list[Nest](), frozenset[tuple[str, str]]()
     around = Same(program.inputs), Same(program.outputs), program.units, program.dtype
     for nest in program.nests:
         if id(nest.body) not in known:
             body = Same(first_alike(nest.body, program.inputs))
             held = accessed_in(body)
-            typed = arrays.issuperset(held) and all(buffer.dtype for buffer in held)
+            typed = all(buffer.dtype and buffer in arrays for buffer in held)
             made = _tidied_alone(body, *around) if typed else None
             if made is None:
                 return None

@@ -9,6 +9,7 @@ from functools import cached_property
 from blockbuster.emit.closing.order import closed
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.targets import Target, reads_float8
+from blockbuster.emit.tile.hashed import HashedOnce
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8
@@ -17,7 +18,7 @@ from blockbuster.ir.types import Dim
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class Scheduled(HashedOnce):
     """All that is decided about a kernel before it is printed; printers decide nothing.
 
     Moves rewrite ``draft``; ``start`` is the program that the first of them took. ``known`` has the

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 from blockbuster.emit.tile.changed import changed
@@ -37,7 +38,7 @@ from blockbuster.emit.tile.float8_dots import (
     not_precise,
     without_unread_casts,
 )
-from blockbuster.emit.tile.other_arrays import with_dtypes
+from blockbuster.emit.tile.other_arrays import accessed_in, with_dtypes
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
@@ -126,9 +127,7 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
     There are none if an array of ``before`` is another one now, or if a sum of such a nest has the
     name of a sum elsewhere: sums of one name have one dtype.
     """
-    arrays = (*program.inputs, *program.outputs, *program.workspaces)
-    same = (program.dtype, program.units) == (before.dtype, before.units)
-    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= {*arrays}):
+    if not has_arrays_of(program, before):
         return frozenset()
     bodies = frozenset(id(nest.body) for nest in before.nests)
     parts: tuple[list[Nest], list[Nest]] = [], []
@@ -138,6 +137,13 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
         frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
     return bodies if settled.isdisjoint(others) else frozenset()
+
+
+def has_arrays_of(program: TileProgram, before: TileProgram) -> bool:
+    """True if ``program`` has all arrays of ``before``, as they are there, its dtype and units."""
+    arrays, former = ((p.inputs, p.outputs, p.workspaces) for p in (program, before))
+    same = (program.dtype, program.units) == (before.dtype, before.units)
+    return same and (arrays == former or {*chain(*former)} <= {*chain(*arrays)})
 
 
 def _sums(body: Same[Body]) -> frozenset[str]:
@@ -187,7 +193,9 @@ def _items(dtypes: Mapping[str, str]) -> Items:
 def _typed_body(
     body: Same[Body], arithmetic: str, known: Items, kept: Items, totals: Items
 ) -> tuple[Body, Items, tuple[tuple[str, Folded], ...]]:
-    """A body with dtypes, the dtypes of workspaces behind it, and what it folds."""
+    """A body with dtypes, those of its workspaces behind it, and what it folds; ``known``, ``kept``:
+    the dtypes of its arrays.
+    """
     typing = _Typing(arithmetic, dict(known), dict(kept), dict(totals))
     return typing.body(body.one), _items(typing.kept), tuple(typing.folds.items())
 
@@ -209,9 +217,14 @@ class _Typing:
 
     def typed(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
-        known, kept, totals = map(_items, (self.known, self.kept, self.totals))
+        names = [buffer.name for buffer in accessed_in(Same(nest.body))]
+        known, kept = (
+            tuple([(name, dtypes[name]) for name in names if name in dtypes])
+            for dtypes in (self.known, self.kept)
+        )
+        totals = _items(self.totals)
         body, kept, folds = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
-        self.kept = dict(kept)
+        self.kept |= kept
         for name, one in folds:
             before = None if one.alone else self.folds.get(name)
             self.folds[name] = before.with_more(one.dtypes) if before else one
