@@ -23,9 +23,10 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.each_nest import KEPT, Same
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import programs_in_order, walked
+from blockbuster.emit.tile.other_arrays import accessed_in
 from blockbuster.emit.tile.program import (
     ACCESSES,
     For,
@@ -152,9 +153,10 @@ def _of_nest(
     blocks: Mapping[Dim, int],
     target: str,
 ) -> Work:
-    dims, arrays = _named_in(nest)
-    chunks = (dim for chunk in program.chunks for dim in (chunk.number, chunk.lanes))
-    others = {dim for dim in chunks if dim not in dims}
+    dims, arrays = _named_in(Same(nest.body))
+    beside = (*nest.grid, *(block.dim for block in nest.blocks))
+    chunks = [dim for chunk in program.chunks for dim in (chunk.number, chunk.lanes)]
+    others = set(chunks).difference(dims, beside, map(size_class, beside))
     own, cut = (
         tuple([(dim, count) for dim, count in counts.items() if dim not in others])
         for counts in (sizes, blocks)
@@ -182,12 +184,12 @@ def _in_groups(alone: Same[Work], row_by_row: Nest, nest: Nest) -> Work:
     return replace(alone.one, phases=phases, grid=walked(nest, counts))
 
 
-@lru_cache(maxsize=1024)
-def _named_in(nest: Nest) -> tuple[frozenset[Dim], frozenset[str]]:
-    """The dims of a nest and of its arrays, by size class too, and the names of those."""
-    buffers = {s.view.buffer for s in statements(nest.body) if isinstance(s, ACCESSES)}
+@lru_cache(maxsize=KEPT)
+def _named_in(body: Same[Body]) -> tuple[frozenset[Dim], frozenset[str]]:
+    """The dims of a body and of its arrays, by size class too, and the names of those."""
+    buffers = accessed_in(body)
     axes = (axis.dim for buffer in buffers for axis in buffer.axes if axis.dim is not None)
-    dims = {*dims_in(nest), *axes, *(block.dim for block in nest.blocks)}
+    dims = {*dims_in(Nest(body.one)), *axes}
     return frozenset(dims | {*map(size_class, dims)}), frozenset(b.name for b in buffers)
 
 

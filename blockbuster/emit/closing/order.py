@@ -93,14 +93,14 @@ def _one_by_one(program: TileProgram, before: TileProgram) -> TileProgram | None
     """
     if not has_arrays_of(program, before):
         return None
-    arrays = (*program.inputs, *program.outputs, *program.workspaces)
+    arrays = {*program.inputs, *program.outputs, *program.workspaces}
     known, nests, sums = _bodies(before), list[Nest](), frozenset[tuple[str, str]]()
     around = Same(program.inputs), Same(program.outputs), program.units, program.dtype
     for nest in program.nests:
         if id(nest.body) not in known:
             body = Same(first_alike(nest.body, program.inputs))
             held = accessed_in(body)
-            typed = all(buffer.dtype and buffer in arrays for buffer in held)
+            typed = arrays.issuperset(held) and all(buffer.dtype for buffer in held)
             made = _tidied_alone(body, *around) if typed else None
             if made is None:
                 return None

@@ -11,6 +11,7 @@ from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.targets import Target, reads_float8
 from blockbuster.emit.tile.hashed import HashedOnce
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.lengths import Rule, completed
@@ -63,9 +64,7 @@ class Scheduled(HashedOnce):
 
         With the text of the schedule it says for which sizes the kernel is the same.
         """
-        return tuple(
-            tuple(block.dim for block in nest.blocks if block.ragged) for nest in self.draft.nests
-        )
+        return tuple(map(ragged_dims, self.draft.nests))
 
     @cached_property
     def schedule(self) -> str:

@@ -193,8 +193,9 @@ def _items(dtypes: Mapping[str, str]) -> Items:
 def _typed_body(
     body: Same[Body], arithmetic: str, known: Items, kept: Items, totals: Items
 ) -> tuple[Body, Items, tuple[tuple[str, Folded], ...]]:
-    """A body with dtypes, those of its workspaces behind it, and what it folds; ``known``, ``kept``:
-    the dtypes of its arrays.
+    """A body with dtypes, the dtypes of its workspaces behind it, and what it folds.
+
+    ``known``, ``kept``: the dtypes of its arrays.
     """
     typing = _Typing(arithmetic, dict(known), dict(kept), dict(totals))
     return typing.body(body.one), _items(typing.kept), tuple(typing.folds.items())
