@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.emit.tile.waits import Wait
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import array_dim
+
+Name, Number = TypeVar("Name"), TypeVar("Number", int, float)
 
 ByDim = tuple[tuple[Dim, int], ...]
 """A number for each dim."""
@@ -89,21 +92,17 @@ class Work:
     @cached_property
     def loaded(self) -> Mapping[str, int]:
         """Bytes that programs load from global memory, each its own, by array."""
-        return _by_array(phase.loaded for phase in self.phases)
+        return summed(phase.loaded for phase in self.phases)
 
     @cached_property
     def stored(self) -> Mapping[str, int]:
         """Bytes that programs store, by array."""
-        return _by_array(phase.stored for phase in self.phases)
+        return summed(phase.stored for phase in self.phases)
 
     @cached_property
     def operations(self) -> Mapping[Unit, int]:
         """Operations by unit and dtype; a multiplication and an addition of a dot are two."""
-        found: dict[Unit, int] = defaultdict(int)
-        for phase in self.phases:
-            for unit, count in phase.operations.items():
-                found[unit] += count
-        return dict(found)
+        return summed(phase.operations for phase in self.phases)
 
     @property
     def special(self) -> int:
@@ -304,9 +303,7 @@ def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str,
     touched: dict[str, int] = defaultdict(int)
     for view in views:
         touched[view.buffer.name] += prod([_entries(dim, view, extents) for dim in view.runs])
-    moved = _by_array(phase.loaded for phase in found)
-    for name, count in _by_array(phase.stored for phase in found).items():
-        moved[name] = moved.get(name, 0) + count
+    moved = summed((*(phase.loaded for phase in found), *(phase.stored for phase in found)))
     for view in views:
         name, width = view.buffer.name, MEMORY[view.buffer.dtype].bytes
         moved[name] = min(moved[name], width * min(touched[name], entries(view, extents)))
@@ -331,9 +328,10 @@ def entries(view: View, extents: Extents) -> int:
     return found
 
 
-def _by_array(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = defaultdict(int)
+def summed(parts: Iterable[Mapping[Name, Number]]) -> dict[Name, Number]:
+    """The sum of the numbers of each name."""
+    found: dict[Name, Number] = {}
     for part in parts:
-        for name, count in part.items():
-            found[name] += count
-    return dict(found)
+        for name, number in part.items():
+            found[name] = found[name] + number if name in found else number
+    return found

@@ -46,7 +46,7 @@ from blockbuster.emit.tile.dataflow import conflicts, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same, names_in
 from blockbuster.emit.tile.other_arrays import accessed_in
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
-from blockbuster.emit.tile.typed import has_arrays_of, retyped, typed_sums
+from blockbuster.emit.tile.typed import retyped, typed_sums
 from blockbuster.ir.types import Dim
 
 REWRITES = (
@@ -91,9 +91,10 @@ def _one_by_one(program: TileProgram, before: TileProgram) -> TileProgram | None
     where nests depend on each other: arrays without dtypes take that of what nests store, sums of
     one name have one dtype, and casts get names that no nest has.
     """
-    if not has_arrays_of(program, before):
-        return None
     arrays = {*program.inputs, *program.outputs, *program.workspaces}
+    same = (program.dtype, program.units) == (before.dtype, before.units)
+    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= arrays):
+        return None
     known, nests, sums = _bodies(before), list[Nest](), frozenset[tuple[str, str]]()
     around = Same(program.inputs), Same(program.outputs), program.units, program.dtype
     for nest in program.nests:

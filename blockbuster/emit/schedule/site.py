@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, wraps
+from functools import lru_cache, wraps
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -49,12 +49,8 @@ class Applied:
     words: str = ""
     args: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    @cached_property
-    def _text(self) -> str:
-        return " ".join(word for word in (self.move, str(self.site), self.words) if word)
-
     def __str__(self) -> str:
-        return self._text  # schedules that begin alike share their first lines
+        return " ".join(word for word in (self.move, str(self.site), self.words) if word)
 
 
 def nest_at(program: TileProgram, site: Site) -> Nest | None:

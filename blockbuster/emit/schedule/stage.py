@@ -103,9 +103,7 @@ class Stage(LoopMove):
         )
 
     def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
-        """The same for all schedules in which the nest has this body; descriptors depend on its
-        blocks, too.
-        """
+        """The same for all schedules with this body of the nest and, by descriptors, its blocks."""
         draft = scheduled.draft
         if loop_at(draft, site) is None:
             return no_such_place(self, site), None

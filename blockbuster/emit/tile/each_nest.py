@@ -26,7 +26,7 @@ from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.ir.types import Dim
 
-KEPT = 512
+KEPT = 2048
 """Nests whose results each pass remembers."""
 
 RAGGED = "ragged"

@@ -22,10 +22,9 @@ tile (loaded instead of computed, read before it is folded) call ``retyped`` to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
 from typing import TypeVar
 
 from blockbuster.emit.tile.changed import changed
@@ -127,7 +126,9 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
     There are none if an array of ``before`` is another one now, or if a sum of such a nest has the
     name of a sum elsewhere: sums of one name have one dtype.
     """
-    if not has_arrays_of(program, before):
+    arrays = (*program.inputs, *program.outputs, *program.workspaces)
+    same = (program.dtype, program.units) == (before.dtype, before.units)
+    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= {*arrays}):
         return frozenset()
     bodies = frozenset(id(nest.body) for nest in before.nests)
     parts: tuple[list[Nest], list[Nest]] = [], []
@@ -137,13 +138,6 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
         frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
     return bodies if settled.isdisjoint(others) else frozenset()
-
-
-def has_arrays_of(program: TileProgram, before: TileProgram) -> bool:
-    """True if ``program`` has all arrays of ``before``, as they are there, its dtype and units."""
-    arrays, former = ((p.inputs, p.outputs, p.workspaces) for p in (program, before))
-    same = (program.dtype, program.units) == (before.dtype, before.units)
-    return same and (arrays == former or {*chain(*former)} <= {*chain(*arrays)})
 
 
 def _sums(body: Same[Body]) -> frozenset[str]:
@@ -185,8 +179,8 @@ class Folded:
 Items = tuple[tuple[str, str], ...]
 
 
-def _items(dtypes: Mapping[str, str]) -> Items:
-    return tuple(dtypes.items())
+def _items(dtypes: Mapping[str, str], names: Iterable[str] | None = None) -> Items:
+    return tuple([(n, dtypes[n]) for n in (dtypes if names is None else names) if n in dtypes])
 
 
 @lru_cache(maxsize=KEPT)
@@ -218,13 +212,9 @@ class _Typing:
 
     def typed(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
-        names = [buffer.name for buffer in accessed_in(Same(nest.body))]
-        known, kept = (
-            tuple([(name, dtypes[name]) for name in names if name in dtypes])
-            for dtypes in (self.known, self.kept)
-        )
-        totals = _items(self.totals)
-        body, kept, folds = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
+        of, names = Same(nest.body), [b.name for b in accessed_in(Same(nest.body))]
+        known, kept = (_items(held, names) for held in (self.known, self.kept))
+        body, kept, folds = _typed_body(of, self.arithmetic, known, kept, _items(self.totals))
         self.kept |= kept
         for name, one in folds:
             before = None if one.alone else self.folds.get(name)
