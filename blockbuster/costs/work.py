@@ -46,7 +46,8 @@ from blockbuster.emit.tile.waits import Wait
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import array_dim
 
-Name, Number = TypeVar("Name"), TypeVar("Number", int, float)
+Name = TypeVar("Name")
+Number = TypeVar("Number", int, float)
 
 ByDim = tuple[tuple[Dim, int], ...]
 """A number for each dim."""
