@@ -6,19 +6,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from blockbuster.costs.cached import room_of
 from blockbuster.costs.launches import LAUNCHES, launching
 from blockbuster.costs.report import Report, limiting
 from blockbuster.costs.tiered import NestTime, time_of
-from blockbuster.costs.work import Work
+from blockbuster.costs.work import Work, summed
 from blockbuster.emit.tile.each_nest import KEPT, Same
 from blockbuster.errors import message
 from blockbuster.machines import Machine, machine
 from blockbuster.machines.machine import Tier
-
-Number = TypeVar("Number", int, float)
 
 
 class Timer(Protocol):
@@ -127,8 +125,8 @@ def _report(
 ) -> Report:
     launched = sum(launches)
     seconds = launched + sum(time.seconds for time in times) - sum(hidden)
-    moved = _summed(time.bytes for time in times)
-    busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
+    moved = summed(time.bytes for time in times)
+    busy = {name: part / seconds for name, part in summed(t.busy for t in times).items()}
     busy["launch"] = launched / seconds
     return Report(
         device.name,
@@ -189,11 +187,3 @@ def _by_few(work: Work, device: Machine) -> bool:
     """True if fewer programs than places run a kernel, all of them at once."""
     at_once = device.processors * work.footprint.resident(device)
     return 0 < work.fixed < work.programs and work.fixed <= at_once
-
-
-def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
-    found: dict[str, Number] = {}
-    for part in parts:
-        for name, number in part.items():
-            found[name] = found[name] + number if name in found else number
-    return found

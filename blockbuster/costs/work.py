@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.each_nest import KEPT, Same
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import programs_in_order, walked
+from blockbuster.emit.tile.other_arrays import accessed_in
 from blockbuster.emit.tile.program import (
     ACCESSES,
     For,
@@ -43,6 +45,9 @@ from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.emit.tile.waits import Wait
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import array_dim
+
+Name = TypeVar("Name")
+Number = TypeVar("Number", int, float)
 
 ByDim = tuple[tuple[Dim, int], ...]
 """A number for each dim."""
@@ -88,21 +93,17 @@ class Work:
     @cached_property
     def loaded(self) -> Mapping[str, int]:
         """Bytes that programs load from global memory, each its own, by array."""
-        return _by_array(phase.loaded for phase in self.phases)
+        return summed(phase.loaded for phase in self.phases)
 
     @cached_property
     def stored(self) -> Mapping[str, int]:
         """Bytes that programs store, by array."""
-        return _by_array(phase.stored for phase in self.phases)
+        return summed(phase.stored for phase in self.phases)
 
     @cached_property
     def operations(self) -> Mapping[Unit, int]:
         """Operations by unit and dtype; a multiplication and an addition of a dot are two."""
-        found: dict[Unit, int] = defaultdict(int)
-        for phase in self.phases:
-            for unit, count in phase.operations.items():
-                found[unit] += count
-        return dict(found)
+        return summed(phase.operations for phase in self.phases)
 
     @property
     def special(self) -> int:
@@ -152,9 +153,10 @@ def _of_nest(
     blocks: Mapping[Dim, int],
     target: str,
 ) -> Work:
-    dims, arrays = _named_in(nest)
-    chunks = (dim for chunk in program.chunks for dim in (chunk.number, chunk.lanes))
-    others = {dim for dim in chunks if dim not in dims}
+    dims, arrays = _named_in(Same(nest.body))
+    beside = (*nest.grid, *(block.dim for block in nest.blocks))
+    chunks = [dim for chunk in program.chunks for dim in (chunk.number, chunk.lanes)]
+    others = set(chunks).difference(dims, beside, map(size_class, beside))
     own, cut = (
         tuple([(dim, count) for dim, count in counts.items() if dim not in others])
         for counts in (sizes, blocks)
@@ -182,12 +184,12 @@ def _in_groups(alone: Same[Work], row_by_row: Nest, nest: Nest) -> Work:
     return replace(alone.one, phases=phases, grid=walked(nest, counts))
 
 
-@lru_cache(maxsize=1024)
-def _named_in(nest: Nest) -> tuple[frozenset[Dim], frozenset[str]]:
-    """The dims of a nest and of its arrays, by size class too, and the names of those."""
-    buffers = {s.view.buffer for s in statements(nest.body) if isinstance(s, ACCESSES)}
+@lru_cache(maxsize=KEPT)
+def _named_in(body: Same[Body]) -> tuple[frozenset[Dim], frozenset[str]]:
+    """The dims of a body and of its arrays, by size class too, and the names of those."""
+    buffers = accessed_in(body)
     axes = (axis.dim for buffer in buffers for axis in buffer.axes if axis.dim is not None)
-    dims = {*dims_in(nest), *axes, *(block.dim for block in nest.blocks)}
+    dims = {*dims_in(Nest(body.one)), *axes}
     return frozenset(dims | {*map(size_class, dims)}), frozenset(b.name for b in buffers)
 
 
@@ -302,9 +304,7 @@ def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str,
     touched: dict[str, int] = defaultdict(int)
     for view in views:
         touched[view.buffer.name] += prod([_entries(dim, view, extents) for dim in view.runs])
-    moved = _by_array(phase.loaded for phase in found)
-    for name, count in _by_array(phase.stored for phase in found).items():
-        moved[name] = moved.get(name, 0) + count
+    moved = summed((*(phase.loaded for phase in found), *(phase.stored for phase in found)))
     for view in views:
         name, width = view.buffer.name, MEMORY[view.buffer.dtype].bytes
         moved[name] = min(moved[name], width * min(touched[name], entries(view, extents)))
@@ -329,9 +329,10 @@ def entries(view: View, extents: Extents) -> int:
     return found
 
 
-def _by_array(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = defaultdict(int)
+def summed(parts: Iterable[Mapping[Name, Number]]) -> dict[Name, Number]:
+    """The sum of the numbers of each name."""
+    found: dict[Name, Number] = {}
     for part in parts:
-        for name, count in part.items():
-            found[name] += count
-    return dict(found)
+        for name, number in part.items():
+            found[name] = found[name] + number if name in found else number
+    return found

@@ -43,6 +43,8 @@ def _combining(scheduled: Scheduled) -> tuple[int, ...]:
     that are combined so, and 18.8 without chunks.
     """
     draft = scheduled.draft
+    if not draft.chunks:
+        return (0,) * len(running_nests(draft))
     numbers = {chunks.number for chunks in draft.chunks}
     walked = {chunks.number for chunks in draft.chunks if is_walked(draft, chunks)}
     found, counts = set[Dim](), list[int]()

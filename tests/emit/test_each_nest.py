@@ -9,7 +9,7 @@ from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.order import closed
 from blockbuster.emit.tile.alike import are_alike, first_alike
 from blockbuster.emit.tile.dataflow import defined
-from blockbuster.emit.tile.each_nest import Around, Same, each_body, each_nest, naming_body
+from blockbuster.emit.tile.each_nest import RAGGED, Around, Same, each_body, naming_body
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -25,6 +25,7 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
+from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.ir.expr import Arg as A
 from blockbuster.ir.expr import call
 from blockbuster.ir.ops import Pointwise
@@ -73,18 +74,18 @@ def test_equal_nests_keep_their_own_words():
 def test_a_nest_is_asked_for_once():
     asked = []
 
-    @each_nest
+    @each_body()
     def noted(nest: Nest, around: Around) -> Nest:
-        asked.append(nest)
-        return replace(nest, warps=8)
+        asked.append(nest.body)
+        return replace(nest, body=nest.body[:1])
 
     first, second, other = nest_of("y"), nest_of("z"), nest_of("z", fn="neg")
     made = noted(program_of(first, second))
     again = noted(program_of(first, other))
 
-    assert asked == [first, second, other]
-    assert made.nests[0] is again.nests[0]
-    assert [nest.warps for nest in again.nests] == [8, 8]
+    assert asked == [first.body, second.body, other.body]
+    assert made.nests[0].body is again.nests[0].body
+    assert [len(nest.body) for nest in again.nests] == [1, 1]
 
 
 def test_a_pass_over_bodies_does_not_see_what_it_does_not_read():
@@ -102,6 +103,21 @@ def test_a_pass_over_bodies_does_not_see_what_it_does_not_read():
     noted(program_of(replace(nest, warps=8)))
 
     assert seen == [(4, ()), (8, ())]
+
+
+def test_a_pass_that_reads_masks_does_not_see_lanes():
+    seen = []
+
+    @each_body(RAGGED)
+    def noted(nest: Nest, around: Around) -> Nest:
+        seen.append(ragged_dims(nest))
+        return nest
+
+    nest = nest_of("y")
+    for block in (Block("M", 16), Block("M", 32), Block("M", 32, ragged=False)):
+        noted(program_of(replace(nest, blocks=(block,))))
+
+    assert seen == [("M",), ()]
 
 
 def test_names_are_fresh_in_all_nests():

@@ -9,21 +9,22 @@ in float16 or bfloat16. Costs a few instructions per function.
 from __future__ import annotations
 
 from blockbuster.emit.tile.dataflow import with_parts
-from blockbuster.emit.tile.each_nest import Around, each_nest
-from blockbuster.emit.tile.program import Nest
+from blockbuster.emit.tile.each_nest import Around, around_nests
+from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import matrix_dots
 
 APPROXIMATED = ("div", "sqrt", "exp")
 
 
-@each_nest
-def accurate_functions(nest: Nest, around: Around) -> Nest:
-    """A nest that says which functions are accurate."""
+def accurate_functions(program: TileProgram) -> TileProgram:
+    """``program`` whose nests say which functions are accurate."""
+    around = around_nests(program)
     if not around.accurate:
-        return nest
-    shown = tuple(fn for fn in APPROXIMATED if not not_shown(fn, nest, around))
-    return with_parts(nest, accurate=shown)
+        return program
+    shown = (tuple(f for f in APPROXIMATED if not not_shown(f, n, around)) for n in program.nests)
+    nests = zip(program.nests, shown, strict=True)
+    return with_parts(program, nests=tuple(with_parts(nest, accurate=a) for nest, a in nests))
 
 
 def not_shown(fn: str, nest: Nest, around: Around) -> str:

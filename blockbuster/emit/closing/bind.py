@@ -10,9 +10,9 @@ it. A nest without a grid is one program: it has no places that several could ta
 from __future__ import annotations
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.each_nest import Around, each_nest
+from blockbuster.emit.tile.dataflow import with_parts
 from blockbuster.emit.tile.grid_order import grouped_dims
-from blockbuster.emit.tile.program import For, Nest, Stmt
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
@@ -23,9 +23,12 @@ def outer_loop(body: tuple[Stmt, ...]) -> For | None:
     return loop if loop.chunk is None else None
 
 
-@each_nest
-def bind(nest: Nest, _: Around) -> Nest:
-    """A nest with its outermost perfectly nested parallel loops on its grid."""
+def bind(program: TileProgram) -> TileProgram:
+    """``program`` with the outermost perfectly nested parallel loops of nests on their grids."""
+    return with_parts(program, nests=tuple(map(_bound, program.nests)))
+
+
+def _bound(nest: Nest) -> Nest:
     grid, body = nest.grid, nest.body
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
@@ -34,4 +37,4 @@ def bind(nest: Nest, _: Around) -> Nest:
     bound = changed(
         nest, body=body, grid=grid, last_first=last_first, programs=programs, stages=stages
     )
-    return bound if grouped_dims(bound) else changed(bound, group=None)
+    return bound if grouped_dims(bound) else with_parts(bound, group=None)

@@ -20,7 +20,7 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 
 
-@each_body("blocks")
+@each_body()
 def flatten(nest: Nest, around: Around) -> Nest:
     """A nest with its loops marked that are one loop with the loop in them."""
     tiling = tiling_in(nest, around.units)

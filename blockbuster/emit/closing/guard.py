@@ -25,7 +25,7 @@ from blockbuster.emit.tile.dataflow import (
     same_or,
     with_parts,
 )
-from blockbuster.emit.tile.each_nest import Around, naming_body
+from blockbuster.emit.tile.each_nest import RAGGED, Around, naming_body
 from blockbuster.emit.tile.padding import LaneState, is_finite
 from blockbuster.emit.tile.program import (
     Fold,
@@ -39,6 +39,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.emit.tile.typed import filled_dtype
 from blockbuster.ir.ops import IDENTITY, MONOID_OF, Cast, Functional, Scan
 from blockbuster.ir.origin import Origin
@@ -56,18 +57,17 @@ def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     return replace(program, nests=tuple(map(writer.nest, program.nests)))
 
 
-@naming_body("blocks")
+@naming_body(RAGGED)
 def guard_nests(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
     """A nest with guards, where its blocks say that dims are ragged."""
-    ragged = [block.dim for block in nest.blocks if block.ragged]
-    return _Writer(LaneState(ragged), names).nest(nest)
+    return _Writer(LaneState(ragged_dims(nest)), names).nest(nest)
 
 
-@naming_body("blocks")
+@naming_body(RAGGED)
 def guarded_stores(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
     """A nest with zeros past the end of the rows that it stores in arrays of padded rows."""
-    lanes = LaneState([block.dim for block in nest.blocks if block.ragged])
-    return with_parts(nest, body=_with_stores_guarded(nest.body, lanes, names))
+    made = _with_stores_guarded(nest.body, LaneState(ragged_dims(nest)), names)
+    return with_parts(nest, body=made)
 
 
 def _with_stores_guarded(

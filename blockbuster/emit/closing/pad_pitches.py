@@ -15,12 +15,11 @@ known. A dim whose blocks are all full needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blockbuster.emit.closing.guard import guarded_stores
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.other_arrays import with_arrays
-from blockbuster.emit.tile.program import ACCESSES, Buffer, Nest, TileProgram, View, statements
+from blockbuster.emit.tile.each_nest import Same
+from blockbuster.emit.tile.other_arrays import accessed_in, with_arrays
+from blockbuster.emit.tile.program import ACCESSES, Buffer, Nest, TileProgram, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses
@@ -46,8 +45,12 @@ def not_padded(program: TileProgram, buffer: Buffer) -> str:
     """Why the rows of a workspace stay as they are, or ""."""
     if len(buffer.axes) < 2 or buffer.axes[-1].dim is None or buffer.axes[-1].per_block:
         return f"{buffer.name} has no rows of elements"
+    nests = [nest for nest in program.nests if buffer in accessed_in(Same(nest.body))]
     found = [
-        (view, tiling) for view, tiling in _accesses(program) if view.buffer.name == buffer.name
+        (stmt.view, tiling_of(program, nest))
+        for nest in nests
+        for stmt in statements(nest.body)
+        if isinstance(stmt, ACCESSES) and stmt.view.buffer == buffer
     ]
     if any(view.dims[-1] in view.dims[:-1] for view, _ in found):
         return f"{buffer.name} is walked along a diagonal"
@@ -56,17 +59,9 @@ def not_padded(program: TileProgram, buffer: Buffer) -> str:
         return f"{buffer.name} is not walked along its rows in blocks of {PITCH} elements"
     if not any(isinstance(dim, str) and tiling.ragged(dim) for dim, tiling in columns):
         return f"the blocks of {buffer.axes[-1].dim} are full"
-    if not any(_feeds_a_dot(program, nest, buffer) for nest in program.nests):
+    if not any(_feeds_a_dot(program, nest, buffer) for nest in nests):
         return f"no matrix product reads {buffer.name}"
     return ""
-
-
-def _accesses(program: TileProgram) -> Iterator[tuple[View, Tiling]]:
-    for nest in program.nests:
-        tiling = tiling_of(program, nest)
-        for stmt in statements(nest.body):
-            if isinstance(stmt, ACCESSES):
-                yield stmt.view, tiling
 
 
 def _fits(dim: Dim, tiling: Tiling) -> bool:

@@ -9,7 +9,9 @@ from functools import cached_property
 from blockbuster.emit.closing.order import closed
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.targets import Target, reads_float8
+from blockbuster.emit.tile.hashed import HashedOnce
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.lengths import Rule, completed
@@ -17,7 +19,7 @@ from blockbuster.ir.types import Dim
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class Scheduled(HashedOnce):
     """All that is decided about a kernel before it is printed; printers decide nothing.
 
     Moves rewrite ``draft``; ``start`` is the program that the first of them took. ``known`` has the
@@ -62,9 +64,7 @@ class Scheduled:
 
         With the text of the schedule it says for which sizes the kernel is the same.
         """
-        return tuple(
-            tuple(block.dim for block in nest.blocks if block.ragged) for nest in self.draft.nests
-        )
+        return tuple(map(ragged_dims, self.draft.nests))
 
     @cached_property
     def schedule(self) -> str:

@@ -103,13 +103,14 @@ class Stage(LoopMove):
         )
 
     def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
-        """The same for all schedules in which the nest has this body and these blocks."""
+        """The same for all schedules with this body of the nest and, by descriptors, its blocks."""
         draft = scheduled.draft
         if self.found(draft, site) is None:
             return no_such_place(self, site), None
         nest = draft.nests[site.nest - 1]
-        alone = Same(nest.body), nest.blocks, draft.units, Same(scheduled.target)
         described = args.get("described", False)
+        blocks = nest.blocks if described else ()
+        alone = Same(nest.body), blocks, draft.units, Same(scheduled.target)
         reason, body = _attempted(*alone, replace(site, nest=1), args["stages"], described)
         return reason, None if reason else with_body(draft, site, body)
 

@@ -24,7 +24,7 @@ from blockbuster.ir.origin import Origin
 Written: TypeAlias = tuple[Stmt, ...]
 Inputs: TypeAlias = tuple[Buffer, ...]
 
-KEPT = 1024
+KEPT = 4096
 """Bodies that are remembered."""
 
 TOLD_BY_EQUALITY = (str, int, bool, NoneType, Origin, Arg, Call, Const, Size)

@@ -1,8 +1,8 @@
 """Passes that act on one nest at a time, and remember what became of it.
 
 The schedules that a search looks at differ in one nest, or in one number of it, so that passes meet
-the same nests and bodies again and again. ``each_nest`` and ``each_body`` make a pass over programs
-of a function of one nest. All that such a function may read of the other nests and of the arrays is
+the same nests and bodies again and again. ``each_body`` makes a pass over programs of a function of
+one nest. All that such a function may read of the other nests and of the arrays is
 an argument of it: ``Around``, and the names that other tiles have.
 
 Results are remembered by the body as an object, not by its value: bodies that are equal may differ
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from dataclasses import fields as fields_of
 from functools import lru_cache, wraps
 from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -22,15 +21,16 @@ from blockbuster.emit.tile.alike import Inputs, first_alike
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
 from blockbuster.emit.tile.hashed import HashedOnce
-from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.program import Block, Buffer, Nest, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.tiling import ragged_dims
 from blockbuster.ir.types import Dim
 
-KEPT = 512
+KEPT = 2048
 """Nests whose results each pass remembers."""
 
-BESIDE = tuple(each.name for each in fields_of(Nest) if each.name != "body")
-"""The fields of a nest besides its body."""
+RAGGED = "ragged"
+"""What a pass reads of blocks that asks only which of them may be ragged, and not for lanes."""
 
 Kind = TypeVar("Kind")
 Body: TypeAlias = tuple[Stmt, ...]
@@ -82,14 +82,9 @@ def _around(units: tuple[Dim, ...], dtype: str, outputs: Same[tuple[Buffer, ...]
     return Around(units, dtype, outputs.one)
 
 
-def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
-    """The pass that applies ``one`` to each nest of a program."""
-    return _pass(one, lambda nest, known, _: one(nest, known), BESIDE, keeps=False)
-
-
 def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], ProgramPass]:
-    """The same for passes that change the body of a nest only, and read of its other fields only
-    those named in ``reads``: the nest that they are given has no others.
+    """Makes a pass over programs of a function that changes the body of a nest only, and reads of
+    its other fields only those named in ``reads``: the nest that it is given has no others.
     """
     return lambda one: _pass(one, lambda nest, known, _: one(nest, known), reads)
 
@@ -99,17 +94,8 @@ def naming_body(*reads: str) -> Callable[[NamingPass], ProgramPass]:
     return lambda one: _pass(one, one, reads)
 
 
-def _pass(
-    said: Callable[..., Nest],
-    one: NamingPass,
-    reads: tuple[str, ...],
-    *,
-    keeps: bool = True,
-) -> ProgramPass:
-    """The pass with the name of ``said`` that applies ``one``, which may ask for ``names``.
-
-    ``keeps``: nests keep their fields besides the body.
-    """
+def _pass(said: Callable[..., Nest], one: NamingPass, reads: tuple[str, ...]) -> ProgramPass:
+    """The pass with the name of ``said`` that applies ``one``, which may ask for ``names``."""
 
     @lru_cache(maxsize=KEPT)
     def made(
@@ -118,29 +104,26 @@ def _pass(
         known: Around,
         given: tuple[str, ...] | None,
         inputs: Same[Inputs],
-    ) -> tuple[Nest, int]:
-        """The nest after the pass, and how many names it asked for: of those ``given``, or of any
+    ) -> tuple[Body, int]:
+        """The body after the pass, and how many names it asked for: of those ``given``, or of any
         that the nest does not have.
         """
-        own = names_in(body) if given is None else frozenset[str]()
-        asked = Names(names_beside(own) if given is None else iter(given))
-        nest = one(_bare(body.one, reads, fields), known, asked)
-        other = nest.body if nest.body is body.one else first_alike(nest.body, inputs.one)
-        return with_parts(nest, body=other), len(asked.given)
+        asked = Names(_unused_in(body) if given is None else iter(given))
+        after = one(_bare(body.one, reads, fields), known, asked).body
+        same = after is body.one
+        return after if same else first_alike(after, inputs.one), len(asked.given)
 
     @wraps(said)
     def every(program: TileProgram) -> TileProgram:
         known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
         free: Iterator[str] | None = None
         for nest in program.nests:
-            key = Same(nest.body), tuple([getattr(nest, name) for name in reads]), known
+            key = Same(nest.body), tuple([_read(nest, name) for name in reads]), known
             after, count = made(*key, None, inputs)
             if count:  # most nests ask for none: what the others have is looked up for few
                 free = free or names_beside(names_of(program))
                 after, _ = made(*key, tuple(islice(free, count)), inputs)
-            if keeps:
-                after = nest if after.body is nest.body else changed(nest, body=after.body)
-            nests.append(after)
+            nests.append(nest if after is nest.body else changed(nest, body=after))
         return with_parts(program, nests=tuple(nests))
 
     return every
@@ -157,9 +140,21 @@ class Names(Iterator[str]):
         return self.given[-1]
 
 
+def _read(nest: Nest, name: str) -> Any:
+    return ragged_dims(nest) if name == RAGGED else getattr(nest, name)
+
+
 def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:
     """A nest with this body, and of other fields only those that are read."""
-    return Nest(body, **dict(zip(reads, fields, strict=True)))
+    given = dict(zip(reads, fields, strict=True))
+    if RAGGED in given:
+        given["blocks"] = tuple([Block(dim, 0) for dim in given.pop(RAGGED)])
+    return Nest(body, **given)
+
+
+def _unused_in(body: Same[Body]) -> Iterator[str]:
+    """Names that no tile of ``body`` has; its own are looked up if one is asked for."""
+    yield from names_beside(names_in(body))
 
 
 def names_of(program: TileProgram) -> frozenset[str]:

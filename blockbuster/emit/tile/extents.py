@@ -90,6 +90,8 @@ class Extents:
         if loops[: len(around)] != around:
             return None
         tied = _tied(inner)
+        if not tied and around == self.grid:
+            return None
         free = prod(self.trips(loop.dim) for loop in inner if loop.dim not in tied)
         spans = [loop for loop in inner if loop.dim in tied]
         counts = summed_outside(spans, self._one_each)

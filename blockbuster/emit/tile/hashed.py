@@ -34,5 +34,6 @@ class HashedOnce:
 
 @cache
 def _compared(kind: type) -> Callable[[HashedOnce], Any]:
-    """What tells values of a kind apart: the fields that are compared."""
-    return attrgetter(*(each.name for each in fields(kind) if each.compare))
+    """What tells values of a kind apart: the fields that are compared, but for ``hash=False``."""
+    parts = (each for each in fields(kind) if each.compare and each.hash is not False)
+    return attrgetter(*(each.name for each in parts))

@@ -79,6 +79,11 @@ def tiling_in(nest: Nest, units: tuple[Dim, ...]) -> Tiling:
     return Tiling(blocks, units, tuple(whole), tuple(ragged))
 
 
+def ragged_dims(nest: Nest) -> tuple[Dim, ...]:
+    """The dims whose last blocks in a nest may have lanes past the end."""
+    return tuple([block.dim for block in nest.blocks if block.ragged])
+
+
 def fitted(
     sizes: Mapping[Dim, int],
     blocks: Mapping[Dim, int],

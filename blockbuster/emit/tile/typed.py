@@ -22,7 +22,7 @@ tile (loaded instead of computed, read before it is folded) call ``retyped`` to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -37,7 +37,7 @@ from blockbuster.emit.tile.float8_dots import (
     not_precise,
     without_unread_casts,
 )
-from blockbuster.emit.tile.other_arrays import with_dtypes
+from blockbuster.emit.tile.other_arrays import accessed_in, with_dtypes
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
@@ -179,15 +179,18 @@ class Folded:
 Items = tuple[tuple[str, str], ...]
 
 
-def _items(dtypes: Mapping[str, str]) -> Items:
-    return tuple(dtypes.items())
+def _items(dtypes: Mapping[str, str], names: Iterable[str] | None = None) -> Items:
+    return tuple([(n, dtypes[n]) for n in (dtypes if names is None else names) if n in dtypes])
 
 
 @lru_cache(maxsize=KEPT)
 def _typed_body(
     body: Same[Body], arithmetic: str, known: Items, kept: Items, totals: Items
 ) -> tuple[Body, Items, tuple[tuple[str, Folded], ...]]:
-    """A body with dtypes, the dtypes of workspaces behind it, and what it folds."""
+    """A body with dtypes, the dtypes of its workspaces behind it, and what it folds.
+
+    ``known``, ``kept``: the dtypes of its arrays.
+    """
     typing = _Typing(arithmetic, dict(known), dict(kept), dict(totals))
     return typing.body(body.one), _items(typing.kept), tuple(typing.folds.items())
 
@@ -209,9 +212,10 @@ class _Typing:
 
     def typed(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
-        known, kept, totals = map(_items, (self.known, self.kept, self.totals))
-        body, kept, folds = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
-        self.kept = dict(kept)
+        of, names = Same(nest.body), [b.name for b in accessed_in(Same(nest.body))]
+        known, kept = (_items(held, names) for held in (self.known, self.kept))
+        body, kept, folds = _typed_body(of, self.arithmetic, known, kept, _items(self.totals))
+        self.kept |= kept
         for name, one in folds:
             before = None if one.alone else self.folds.get(name)
             self.folds[name] = before.with_more(one.dtypes) if before else one
