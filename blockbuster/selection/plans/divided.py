@@ -268,6 +268,7 @@ class _Search:
         times = PRIORS.little_to_do_factor
         much = times * self._little if machine.kind != CPU else inf
         try:
+            whole.expect_shared()
             best = self._division.forms.best
             number, taken = best(whole, self._consider, sizes, machine, times, much)
         except EmitError:
@@ -357,6 +358,8 @@ class _Search:
         try:
             whole = bits == self._all and stored == given
             own = self._whole if whole else self._division.part(self._units, bits, chosen)
+            if bits.bit_count() > 1:
+                own.expect_shared()
             alone = (bits, stored) if self._division.forms.fusers else ()
             key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:
