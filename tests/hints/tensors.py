@@ -280,6 +280,9 @@ BY_LIBRARY = (
 )  # fmt: skip
 
 SIZES_AND_DTYPES = (
+    traced("write the dims as one text", lambda x: x @ x.T, x=(32, 16), fixed={"x": "32 16"}),
+    traced("it takes matrices", lambda x: (x + 1).fill_diagonal_(0.0), x="2 4 4",
+           fixed={"x": "4 4"}),
     traced("y.clone() of a tensor", windows_in_place(lambda y: y), windows_in_place(np.copy),
            x="M"),
     traced("sizes take part in arithmetic", lambda x: torch.tensor(x.shape[0]) * x,
