@@ -1,7 +1,7 @@
 """Convolutional modules drawn at random: does ``bb.jit`` take them, and is it right?
 
     python -m bench.outside.drawn_modules --seed heather --count 60       the table, without a GPU
-    python -m bench.outside.drawn_modules --seed heather --only 17        one module and its results
+    python -m bench.outside.drawn_modules --seed heather --only 17        one module and its result
 
 A seed and a number are a module of two to six layers for images of one to three axes: convolutions
 and transposed ones with strides, paddings, dilations, groups and biases, norms, pools to windows or
@@ -245,16 +245,15 @@ def main() -> int:
     parser.add_argument("--seed", default="heather", help="a word")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--only", type=int, help="print one module")
+    parser.add_argument("--only", type=int, nargs="*", help="these modules, each printed")
     parser.add_argument("--machine", default="h100")
     parser.add_argument("--seconds", type=float, default=60, help="of the processor, for each way")
     options = parser.parse_args()
-    first, count = options.first, options.count
-    if options.only is not None:
-        print(*drawn(options.seed, options.only))
-        first, count = options.only, 1
+    numbers = options.only or range(options.first, options.first + options.count)
     made = []
-    for number in range(first, first + count):
+    for number in numbers:
+        if options.only:
+            print(*drawn(options.seed, number))
         made.append(found(options.seed, number, options.machine, options.seconds))
         print(made[-1], flush=True)
     print(table(made))
