@@ -35,7 +35,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
-from blockbuster.frontend.pooled import POOLED, as_pool
+from blockbuster.frontend.pooled import POOLED, as_factors, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder, whole_part
 from blockbuster.frontend.sizes import scalar
@@ -88,6 +88,8 @@ def otherwise(
         return known
     if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:
         return pool
+    if op == "prod" and (factors := as_factors(trace, operands, params)) is not None:
+        return factors
     if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
         return contracted(op, operands, params, einsum_traced)
     numbers = kinds[op == "where" :]

@@ -104,7 +104,7 @@ REPLACED = (
     ("cbrt", np.cbrt, lambda x: bb.sign(x) * bb.abs(x) ** (1 / 3), X),
     ("_is_all_true", lambda x: torch.distributions.Categorical(logits=x).entropy(),
      lambda x: torch.distributions.Categorical(logits=x, validate_args=False).entropy(),
-     torch.tensor([[0.5, 1.0, 2.0]])),
+     torch.tensor([[0.5, 1.0, 2.0]], dtype=torch.float64)),
     ("copysign", np.copysign, lambda x, y: bb.where(y < 0, -bb.abs(x), bb.abs(x)), X, Y),
     ("signbit", np.signbit, lambda x: x < 0, X),
     ("modf", lambda x: np.modf(x)[0], custom(lambda x: np.modf(x)[0]), X),

@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.cuts import cut
-from blockbuster.frontend.functions.filled import positions
-from blockbuster.frontend.functions.joins import repeat
-from blockbuster.frontend.functions.pads import pad
-from blockbuster.frontend.functions.pointwise import abs, square, where
+from blockbuster.frontend.functions.pointwise import square
 from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
-from blockbuster.frontend.functions.shapes import expand_dims, reshape, unflatten
-from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.functions.shapes import reshape, unflatten
+from blockbuster.frontend.functions.spatial import in_batches, known, numbers
 from blockbuster.frontend.functions.windows import viewed, windowed
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
