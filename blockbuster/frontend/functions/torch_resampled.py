@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.choices import element_where
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.filled import positions
@@ -63,8 +62,8 @@ def interpolate(
     whole = _whole_factors(input, count, size, scale_factor)
     if whole and mode != "area" and mode != "bicubic" and not align_corners:
         larger = _along_lines if mode in LINES else repeat
-        for axis, factor in enumerate(whole, start=2):
-            input = larger(input, factor, axis) if factor != 1 else input
+        for at, factor in enumerate(whole, start=2):
+            input = larger(input, factor, at) if factor != 1 else input
         return own(input)
     olds = [number("interpolate", "the size of x", n) for n in input.shape[2:]]
     sizes, steps = _sizes(olds, size, scale_factor, exact=bool(recompute_scale_factor))
@@ -76,11 +75,10 @@ def interpolate(
         if mode in NEAREST:
             input = _nearest(input, Axis(at, new, step, 0.5 * (mode != "nearest")))
             continue
+        place = Axis(at, new, step, 0.5 * step - 0.5)
         if align_corners:
-            axis = Axis(at, new, (old - 1) / (new - 1) if new > 1 else 0.0, 0.0)
-        else:
-            axis = Axis(at, new, step, 0.5 * step - 0.5)
-        input = _cubic(input, axis) if mode == "bicubic" else _linear(input, axis)
+            place = Axis(at, new, (old - 1) / (new - 1) if new > 1 else 0.0, 0.0)
+        input = _cubic(input, place) if mode == "bicubic" else _linear(input, place)
     return own(input)
 
 
@@ -126,18 +124,20 @@ def _sizes(
     return sizes, [1.0 / factor for factor in factors]
 
 
-def _nearest(x: TracedArray, axis: Axis) -> TracedArray:
+def _nearest(x: Array, axis: Axis) -> Array:
     """For each place the pixel that it names: as float32 has it, by which torch decides."""
     if axis.step % 1 == 0:
-        begin, step = int(axis.first * axis.step), int(axis.step)
-        return x[(*(slice(None),) * axis.at, slice(begin, begin + axis.new * step, step))]
+        begin, every = int(axis.first * axis.step), int(axis.step)
+        key = (*(slice(None),) * axis.at, slice(begin, begin + axis.new * every, every))
+        return x[key]
     rank, last = len(x.shape) + 1, x.shape[axis.at] - 1
     begun = np.arange(axis.new, dtype=np.float32) + np.float32(axis.first)
     table = np.minimum((begun * np.float32(axis.step)).astype(np.int64), known(last))
     step = Fraction(axis.step).limit_denominator(LONGEST)
     over, halves = 2 * step.denominator, round(2 * axis.first)
-    named = (2 * np.arange(axis.new) + halves) * step.numerator // over
-    if (np.minimum(named, known(last)) == table).all():
+    exact = (2 * np.arange(axis.new) + halves) * step.numerator // over
+    named: Array
+    if (np.minimum(exact, known(last)) == table).all():
         place = positions(x.trace, axis.new, axis.at, rank)
         named = minimum((2 * place + halves) * step.numerator // over, last)
     else:
@@ -146,14 +146,14 @@ def _nearest(x: TracedArray, axis: Axis) -> TracedArray:
     return element_where(hit, expand_dims(x, axis.at), axis.at + 1, keepdims=False)
 
 
-def _linear(x: TracedArray, axis: Axis) -> TracedArray:
+def _linear(x: Array, axis: Axis) -> Array:
     """On the line between two pixels; in front of the first and behind the last, as these are."""
     place = minimum(maximum(_places(x, axis), 0.0), x.shape[axis.at] - 1)
     distance = abs(place - positions(x.trace, x.shape[axis.at], axis.at + 1, len(x.shape) + 1))
     return _weighted(x, axis.at, distance < 1.0, 1.0 - distance)
 
 
-def _cubic(x: TracedArray, axis: Axis) -> TracedArray:
+def _cubic(x: Array, axis: Axis) -> Array:
     """By torch's cubic of four pixels; the first and the last stand again outside."""
     place, reach = _places(x, axis), 3
     x = pad(x, [(reach * (at == axis.at),) * 2 for at in range(len(x.shape))], "edge")
@@ -165,12 +165,12 @@ def _cubic(x: TracedArray, axis: Axis) -> TracedArray:
     return _weighted(x, axis.at, far < 2.0, where(far < 1.0, near, behind))
 
 
-def _places(x: TracedArray, axis: Axis) -> TracedArray:
+def _places(x: Array, axis: Axis) -> Array:
     """Where each place of the result stands among the pixels."""
     return positions(x.trace, axis.new, axis.at, len(x.shape) + 1) * axis.step + axis.first
 
 
-def _weighted(x: TracedArray, axis: int, seen: TracedArray, weight: TracedArray) -> TracedArray:
+def _weighted(x: Array, axis: int, seen: Array, weight: Array) -> Array:
     return sum(where(seen, expand_dims(x, axis) * weight, 0.0), axis + 1)
 
 
