@@ -22,6 +22,8 @@ DEPTH = 4
 
 UNROLLED = 16
 """Elements of a window at most that are folded one by one."""
+FACTORS = 4
+"""Elements of an axis at most that are multiplied one by one."""
 ONE_BY_ONE = 4
 """Elements around an axis at most that are read one by one; of more, positions are looked up."""
 MOST_COMPARED = 8

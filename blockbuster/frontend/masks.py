@@ -35,7 +35,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
 )
 from blockbuster.frontend.operation import Operation, Recognizer, kind_of
-from blockbuster.frontend.pooled import POOLED, as_pool
+from blockbuster.frontend.pooled import POOLED, as_factors, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder, whole_part
 from blockbuster.frontend.repeated import beside_others
@@ -162,6 +162,7 @@ RECOGNIZERS: tuple[tuple[Collection[str], Recognizer], ...] = (
     (SUMS, in_groups),
     (BY_HAND, as_function),
     (POOLED, as_pool),
+    (("prod",), as_factors),
     (("sum", "matmul"), _contracted),
     ((*OF_MASKS, "abs", "square", "floordiv", "mod", "where", "max", "min", "matmul"), _of_masks),
     (WHOLE_NUMBERS, _beside_scalars),

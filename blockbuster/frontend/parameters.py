@@ -50,7 +50,17 @@ def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[
                 hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
                 where=where,
             )
+    if inputs and all(map(_is_shape, inputs.values())):
+        name, extents = next(iter(inputs.items()))
+        dims = f'{name}="{" ".join(map(str, extents))}"'
+        reason = f"input {name}: {tuple(extents)} says no dims, and no input is an array"
+        hint = f"write the dims as one text, {dims}, or give an example"
+        raise trace_error(reason, hint=hint, where=where)
     return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))
+
+
+def _is_shape(given: Any) -> bool:
+    return isinstance(given, tuple | list) and bool(given) and all(type(n) is int for n in given)
 
 
 def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundArguments:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.frontend.array import TracedArray, apply, array_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
-from blockbuster.frontend.limits import UNROLLED
+from blockbuster.frontend.limits import FACTORS, UNROLLED
 from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.regrouping import parts_of
+from blockbuster.frontend.sizes import fixed
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, whole
 
@@ -59,6 +61,21 @@ def as_pool(asked: Operation) -> TracedArray | None:
     kept = [size for at, size in enumerate(x.shape) if at != params["axis"] % x.ndim]
     pooled: TracedArray = made.reshape(kept)
     return pooled
+
+
+def as_factors(asked: Operation) -> TracedArray | None:
+    """The product along an axis of few elements, factor by factor: an axis that short makes tiles
+    that are mostly padding. None for a longer axis, and for one of unknown length.
+    """
+    (x,), params = asked.operands, asked.params
+    axis = params["axis"] % x.ndim
+    dims, own = asked.trace.dims, x.axes[axis]
+    if x.kind != FLOAT or dims.has(own, FACTORS + 1) is not False or not dims.has(own, 1):
+        return None
+    before = (slice(None),) * axis
+    places = (slice(at, at + 1) if params["keepdims"] else at for at in range(fixed(x.shape[axis])))
+    found: TracedArray = functools.reduce(operator.mul, (x[(*before, at)] for at in places))
+    return found
 
 
 def _windows(trace: Trace, op: str, x: TracedArray, axis: int) -> _Windows | None:

@@ -16,6 +16,8 @@ Tensor = Any
 Torch = Any
 """The module: it need not be installed, so it is imported where a tensor shows that it is."""
 
+_EXCHANGED = ("zeros", "ones", "full", "empty", "arange")
+
 POINTWISE = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
     "floor", "round", "sin", "cos", "log1p", "expm1", "pow", "maximum", "minimum", "where",
@@ -54,6 +56,27 @@ def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
     recorded = tensor.requires_grad and torch.is_grad_enabled()
     form = tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
     return (*form, tensor.data_ptr(), recorded, tensor._version)
+
+
+def exchanging(made: Callable[[Tensor], Any]) -> Any:
+    """A context in which ``made`` gives what stands for each new tensor of one number or of
+    positions; one of no number in particular holds zeros.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    makers = {getattr(torch, name) for name in _EXCHANGED}
+
+    class Exchanging(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            found = function(*args, **(kwargs or {}))
+            if function not in makers or not is_tensor(found):
+                return found
+            return made(found.zero_() if function is torch.empty else found)
+
+    return Exchanging()
 
 
 def on_tensors(op: str, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:

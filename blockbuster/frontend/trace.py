@@ -26,6 +26,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.library_errors import of_stand_ins
+from blockbuster.frontend.made_here import with_made
 from blockbuster.frontend.masks import LOOKED_THROUGH, from_positions, otherwise
 from blockbuster.frontend.one_name import with_one_name
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
@@ -112,8 +113,8 @@ def trace_reader(
         if not recording.dims.some_are_known:
             raise
         reason = str(error).split("\n")[0]
-    again = Trace(roots, in_numbers=True, for_cpu=for_cpu)
-    program = _traced(again, fn, inputs)
+    begun = partial(Trace, roots, in_numbers=True, for_cpu=for_cpu)
+    again, program = with_made(begun, lambda one: _traced(one, fn, inputs))
     assert program.apart is not None
     note = f"known sizes are fixed, the program is for them alone: {reason}"
     vars(program)["apart"] = replace(program.apart, notes=(note, *program.apart.notes))

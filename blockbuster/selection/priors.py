@@ -137,6 +137,8 @@ class Priors:
     window_extents: tuple[int, ...]
     window_steps: int
     priced_parts: int
+    nodes_an_operation: float
+    many_nodes: int
     few_us: float
     few_us_on_cpu: float
     little_to_do_factor: float

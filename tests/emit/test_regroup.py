@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import blockbuster as bb
 from blockbuster.emission import emit
@@ -155,3 +156,11 @@ def test_blocks_hold_whole_pieces():
     cut = replayed(made, "block N 32, M 16, K 16")
     with pytest.raises((EmitError, ParseError), match="hold whole pieces"):
         replayed(cut, "recut nest 1 N 16")
+
+def test_pieces_of_dims_that_were_told_apart_have_a_size():
+    """A dim with primes has the size of the one without: the columns' dim needs a plain name."""
+    conv = torch.nn.Conv2d(8, 16, 5, stride=3, padding=1, groups=8)
+    module = torch.nn.Sequential(conv, torch.nn.LocalResponseNorm(3)).half().requires_grad_(False)
+    plan = bb.jit(module, machine="h100").plan_for(torch.ones(2, 8, 8, 8).half())
+
+    assert all(step.text for step in plan.steps)

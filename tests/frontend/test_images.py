@@ -48,6 +48,7 @@ WRONG = [
     (lambda x, w: F.unfold(x, 6), "no window of 6 elements fits"),
     (lambda x, w: x.unfold(1, 2, 0), "unfold with step=0"),
     (lambda x, w: x.narrow(1, 2, 3), "narrow to 3 elements from 2 on, of 4"),
+    (lambda x, w: F.interpolate(x, scale_factor=0.1), "leaves no pixel"),
     (lambda x, w: F.pixel_shuffle(x, 3), "pixel_shuffle of 4 channels by 3"),
     (lambda x, w: F.pixel_unshuffle(x, 3), "pixel_unshuffle of 5 x 5 pixels by 3"),
     (lambda x, w: F.channel_shuffle(x, 3), "channel_shuffle of 4 channels in 3 groups"),
@@ -55,13 +56,10 @@ WRONG = [
 ]
 UNKNOWN = [
     (lambda x, w: F.max_pool2d(x, 2, return_indices=True)[0], "return_indices=False"),
-    (lambda x, w: F.adaptive_avg_pool2d(x, 2), "of 5 elements to 2: its parts have several sizes"),
     (lambda x, w: F.fold(x[:, :, 0], (5, 5), 1), r"fold of windows(.|\n)*conv_transpose2d"),
-    (lambda x, w: F.interpolate(x, scale_factor=1.5), "factors are whole numbers"),
-    (lambda x, w: F.interpolate(x, scale_factor=2, mode="bicubic"), "mode='bicubic'"),
     (
-        lambda x, w: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
-        "align_corners=True",
+        lambda x, w: F.interpolate(x, scale_factor=2, mode="bicubic", antialias=True),
+        "antialias=True",
     ),
     (nn.InstanceNorm2d(4, track_running_stats=True), "changes its running statistics"),
 ]
@@ -100,6 +98,8 @@ MODULES = [
     (nn.LPPool2d(2, 2), (2, 4, 6, 5)),
     (nn.AdaptiveAvgPool2d(1), (2, 4, 6, 5)),
     (nn.AdaptiveMaxPool2d((3, None)), (2, 4, 6, 5)),
+    (nn.AdaptiveAvgPool2d((4, 3)), (2, 4, 6, 5)),
+    (nn.AdaptiveMaxPool1d(7), (2, 4, 5)),
     (nn.Unfold(2, stride=2), (2, 4, 6, 4)),
     (nn.Fold((4, 6), 2, stride=2), (2, 16, 6)),
     (nn.InstanceNorm1d(4, affine=True), (2, 4, 9)),

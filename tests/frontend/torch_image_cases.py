@@ -95,6 +95,13 @@ IMAGES: Mapping[str, list[Case]] = {
         Case(lambda x: F.interpolate(x, None, (1, 3), "nearest-exact"), ((2, 3, 4, 5),)),
         Case(lambda x: F.interpolate(x, None, (3, 2), "bilinear"), ((2, 3, 4, 5),)),
         Case(lambda x: F.interpolate(x, (6, 8, 3), mode="trilinear"), ((1, 2, 3, 4, 3),)),
+        Case(lambda x: F.interpolate(x, (5, 4), mode="bilinear", align_corners=True),
+             ((2, 3, 4, 7),)),
+        Case(lambda x: F.interpolate(x, None, 1.5, "bilinear"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, (3, 9), mode="bicubic"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, None, 0.7, "area"), ((2, 3, 7),)),
+        Case(lambda x: F.interpolate(x, None, (0.5, 1.3)), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, 29), ((1, 2, 53),)),
     ],
     "local_response_norm": [
         Case(lambda x: F.local_response_norm(x, 3), ((2, 5, 4),)),

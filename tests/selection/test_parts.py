@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from numpy.lib.stride_tricks import sliding_window_view
-from torch.nn.functional import leaky_relu, max_pool2d
+from torch.nn.functional import leaky_relu, max_pool2d, max_pool3d
 
 import blockbuster as bb
 from blockbuster.frontend.kinds import MOVES
@@ -355,3 +356,17 @@ def test_a_function_is_stored_where_windows_of_it_overlap(pool, units):
     assert found.own((1 << units) - 1) == [
         at for at, one in enumerate(program.equations) if one.op not in MOVES
     ]
+
+
+@pytest.mark.parametrize("pools", [1, 2])
+def test_pools_of_pools_are_stored_and_not_multiplied_out(pools):
+    def fn(x):
+        y = torch.softmax(x, 1)
+        for _ in range(pools):
+            y = max_pool3d(y, 2)
+        return y
+
+    plan = bb.jit(fn, machine="h100").plan_for(torch.ones(8, 16, 16, 32, 32).half())
+    said = " ".join(plan.explain().split())
+
+    assert ("computed one by one: 319 nodes of 43 operations" in said) == (pools > 1)

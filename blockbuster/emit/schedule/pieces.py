@@ -109,7 +109,7 @@ def pieces_of(nest: Nest, dim: Dim, piece: Dim, program: TileProgram) -> Pieces:
     """
     known = [rule.length for rule in program.rules if rule.dim == size_class(piece) and rule.exact]
     length = known[0] if known else size(size_class(piece))
-    found = Pieces(dim, piece, f"{dim}_{piece}", length)
+    found = Pieces(dim, piece, f"{size_class(dim)}_{size_class(piece)}", length)
     views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, Load | Store))
     for axis in (axis for view in views for axis in view.dims):
         if not isinstance(axis, Strided) or not is_whole(axis):

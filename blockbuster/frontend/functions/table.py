@@ -43,6 +43,7 @@ from blockbuster.frontend.functions import (
     torch_products,
     torch_recurrent,
     torch_reductions,
+    torch_resampled,
     torch_scattered,
     torch_tensors,
     torch_transposed,
@@ -61,7 +62,7 @@ TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_margins, torch_layers, torch_heads,
     torch_recurrent, torch_convolutions, torch_transposed, torch_pools, torch_images,
-    torch_products, torch_scattered, torch_tensors, torch_orders, torch_parts,
+    torch_resampled, torch_products, torch_scattered, torch_tensors, torch_orders, torch_parts,
     torch_dtypes, torch_creation, torch_reductions,
 )  # fmt: skip
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.cuts import cut
-from blockbuster.frontend.functions.filled import positions
-from blockbuster.frontend.functions.joins import repeat
-from blockbuster.frontend.functions.pads import pad
-from blockbuster.frontend.functions.pointwise import abs, square, where
+from blockbuster.frontend.functions.pointwise import square
 from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
-from blockbuster.frontend.functions.shapes import expand_dims, reshape, unflatten
-from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.functions.shapes import reshape, unflatten
+from blockbuster.frontend.functions.spatial import in_batches, known, numbers
 from blockbuster.frontend.functions.windows import viewed, windowed
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
@@ -123,57 +118,6 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     return own(reshape(apart.swapaxes(1, 2), input.shape))
 
 
-def interpolate(
-    input: Array, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,  # noqa: ARG001
-    antialias: bool = False,
-) -> Array:  # fmt: skip
-    """Each pixel repeated a whole number of times along the axes behind the channels, or pixels
-    between them along straight lines.
-    """
-    lines = mode in ("linear", "bilinear", "trilinear")
-    if not (lines or mode in ("nearest", "nearest-exact")) or antialias or align_corners:
-        asked = f"mode={mode!r}" + ", align_corners=True" * bool(align_corners)
-        reason = f"interpolate with {asked} cannot be traced"
-        raise trace_error(reason, hint='mode="nearest" and "bilinear" take whole factors')
-    count = len(input.shape) - 2
-    if size is not None:
-        sizes = numbers("interpolate", "size", size, count, 1)
-        olds = [number("interpolate", "the size of x", n) for n in input.shape[2:]]
-        factors = [new / old if old else 1.0 for new, old in zip(sizes, olds, strict=True)]
-    else:
-        given = scale_factor if isinstance(scale_factor, tuple | list) else [scale_factor] * count
-        factors = [*given]
-    if len(factors) != count or any(f is None or f < 1 or f % 1 for f in factors):
-        shown = f"size={size!r}" if size is not None else f"scale_factor={scale_factor!r}"
-        reason = f"interpolate with {shown} of {count} axes"
-        raise trace_error(reason, hint="factors are whole numbers of at least 1, one for each axis")
-    larger = _along_lines if lines else repeat
-    for axis, factor in enumerate(factors, start=2):
-        input = larger(input, int(factor), axis) if factor != 1 else input
-    return own(input)
-
-
-def _along_lines(x: Array, factor: int, axis: int) -> Array:
-    """``factor`` elements in place of each along an axis, on lines to its neighbours.
-
-    Element j of them stands at (j + 1/2) / factor - 1/2 from the middle of the one that it is of;
-    in front of the first element and behind the last there are the same again.
-    """
-    rank = len(x.shape)
-    wide = pad(x, [(int(at == axis),) * 2 for at in range(rank)], "edge")
-    sides = x, cut(wide, axis, 0, -2), cut(wide, axis, 2, None)
-    here, left, right = (expand_dims(side, axis + 1) for side in sides)
-    if isinstance(x, TracedArray):
-        places = positions(x.trace, factor, axis + 1, rank + 1)
-    else:
-        places = x.new_tensor(range(factor)).reshape(factor, *(1,) * (rank - axis - 1))
-    place = (places + 0.5) / factor - 0.5
-    share = abs(place)
-    made = here * (1.0 - share) + where(place < 0.0, left, right) * share
-    return reshape(made, (*x.shape[:axis], x.shape[axis] * factor, *x.shape[axis + 1 :]))
-
-
 # norms ----------------------------------------------------------------------------
 
 
@@ -189,7 +133,7 @@ def local_response_norm(
 _GROUP = "torch.nn.functional: images"
 
 ROWS = (
-    *torch_rows(_GROUP, unfold, fold, interpolate, local_response_norm),
+    *torch_rows(_GROUP, unfold, fold, local_response_norm),
     *torch_rows(
         _GROUP, pixel_shuffle, pixel_unshuffle, channel_shuffle, modules=("", "nn.functional.")
     ),

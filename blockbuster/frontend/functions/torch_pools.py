@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions.filled import chosen, positions
-from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
+from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign, where
 from blockbuster.frontend.functions.reductions import max, mean, sum
 from blockbuster.frontend.functions.row import Array, of_images
-from blockbuster.frontend.functions.shapes import unflatten
+from blockbuster.frontend.functions.shapes import expand_dims, unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.limits import UNROLLED
@@ -228,16 +228,25 @@ def _adaptive(name: str, fold: Callable[..., Array], x: Array, count: int, size:
     if set(each) == {1}:
         return fold(x, tuple(range(first, first + count)), True)
     for axis, wanted in enumerate(each, start=first):
-        x = x if wanted is None else _parts(name, fold, x, axis, wanted)
+        x = x if wanted is None else _parts(fold, x, axis, wanted)
     return x
 
 
-def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: int) -> Array:
+def _parts(fold: Callable[..., Array], x: Array, axis: int, count: int) -> Array:
+    """The folds of ``count`` parts of an axis, which overlap by an element where their number does
+    not divide the axis: part i begins at i * extent // count, and ends where the next one does, or
+    an element later.
+    """
     extent = known(x.shape[axis])
-    if not isinstance(extent, SizeExpr) and extent % count:
-        reason = f"{name} of {extent} elements to {count}: its parts have several sizes"
-        raise trace_error(reason, hint=f"pool to a divisor of {extent}")
-    return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
+    if isinstance(extent, SizeExpr) or not extent % count:
+        return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
+    rank = len(x.shape) - axis + 1
+    part, place = (positions(x.trace, n, at, rank) for at, n in enumerate((count, extent)))
+    first, behind = part * extent // count, -((part + 1) * -extent // count)
+    inside, elements = (place >= first) & (place < behind), expand_dims(x, axis)
+    if fold is max:
+        return max(where(inside, elements, -np.inf), axis + 1)
+    return sum(where(inside, elements, 0.0), axis + 1) / (behind - first)[:, 0]
 
 
 def adaptive_avg_pool(name: str, count: int, input: Array, output_size: Any) -> Array:

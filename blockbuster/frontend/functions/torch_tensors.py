@@ -9,7 +9,7 @@ from typing import Any
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
 from blockbuster.frontend.functions.choices import one_hot, take_along_axis
-from blockbuster.frontend.functions.filled import held_in
+from blockbuster.frontend.functions.filled import held_in, positions
 from blockbuster.frontend.functions.joins import constant
 from blockbuster.frontend.functions.operators import logical_or
 from blockbuster.frontend.functions.pointwise import (
@@ -82,6 +82,16 @@ def zero_(input: Array) -> Array:
 def masked_fill(input: Array, mask: Array, value: Any) -> Array:
     """``value`` where the mask holds, and ``x`` elsewhere."""
     return where(mask, _as_held_in(input, value), input)
+
+
+def fill_diagonal_(input: Array, fill_value: Any, wrap: bool = False) -> Array:
+    """A matrix with one number on its diagonal."""
+    if len(input.shape) != 2 or wrap:
+        reason = f"fill_diagonal_ of {len(input.shape)} axes" + ", wrap=True" * wrap
+        raise trace_error(reason, hint="it takes matrices, and fills one diagonal")
+    rows, columns = (positions(input.trace, n, at, 2) for at, n in enumerate(input.shape))
+    input[...] = masked_fill(input, rows == columns, fill_value)
+    return input
 
 
 def _as_held_in(x: Array, value: Any) -> Any:
@@ -248,7 +258,8 @@ ROWS = (
     torch_row(numel, "Tensor.numel", "Tensor.nelement", "numel"),
     with_method(detach, "detach", "positive"), torch_row(contiguous, "Tensor.contiguous"),
     torch_row(copy_, "Tensor.copy_"), with_method(fill_, "fill_"), with_method(zero_, "zero_"),
-    with_method(masked_fill, "masked_fill"), torch_row(where_of, "Tensor.where"),
+    with_method(masked_fill, "masked_fill"),
+    torch_row(fill_diagonal_, "Tensor.fill_diagonal_"), torch_row(where_of, "Tensor.where"),
     with_method(add, "add"), with_method(sub, "sub", "subtract"), with_method(rsub, "rsub"),
     with_method(div, "div", "divide", "true_divide"), with_method(frac, "frac"),
     with_method(torch_heaviside, "heaviside"),

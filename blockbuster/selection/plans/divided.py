@@ -249,6 +249,7 @@ class _Search:
         times = PRIORS.little_to_do_factor
         much = times * self._little if self._machine.kind != CPU else inf
         try:
+            self._whole.expect_shared()
             number, taken = self._best_form(self._whole, times, much)
         except EmitError:
             return None
@@ -339,6 +340,8 @@ class _Search:
         try:
             whole = bits == self._all and stored == given
             own = self._whole if whole else self._division.part(self._units, bits, chosen)
+            if bits.bit_count() > 1:
+                own.expect_shared()
             alone = (bits, stored) if self._division.forms.fusers else ()
             key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
+from blockbuster.errors import EmitError
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
@@ -26,6 +27,7 @@ from blockbuster.selection.plans.plan_dtypes import (
     written_dtypes,
 )
 from blockbuster.selection.plans.rounded_operands import without_casts_of_softmaxes
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,15 @@ class Part:
             )
             for piece in self.steps
         )
+
+    def expect_shared(self) -> None:
+        """Raise EmitError if lowering made many nodes of each operation: pieces of a value that
+        others read in pieces, as pools of pools do, are each computed from the inputs on.
+        """
+        nodes, equations = sum(len(one.graph.nodes) for one in self.steps), self.program.equations
+        if nodes > max(PRIORS.many_nodes, PRIORS.nodes_an_operation * len(equations)):
+            reason = "pieces of what it computes are computed one by one"
+            raise EmitError(f"{reason}: {nodes} nodes of {len(equations)} operations")
 
     def as_program(self, program: ArrayProgram) -> Part:
         """The same part by another program that computes the same."""
