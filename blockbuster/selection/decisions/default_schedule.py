@@ -50,6 +50,7 @@ from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.turned import turned
 from blockbuster.selection.decisions.usual_settings import with_usual_settings
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
@@ -152,7 +153,7 @@ def _divided(
     scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
-    scheduled = kept(scheduled)
+    scheduled = wherever(KEEP, scheduled)  # what an iteration stores and loads again
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     return turned(cut_apart(scheduled, cuts, own) if own else scheduled)
@@ -227,17 +228,13 @@ def finished(scheduled: Scheduled) -> Scheduled:
     division per element costs more than it is worth.
     """
     units = Tiling({}, scheduled.draft.units)
-    passed: list[Let] = []
-    while True:
-        for site in FINISH.sites(scheduled):
-            let = statement_at(scheduled.draft, site)
-            assert isinstance(let, Let)
-            if let not in passed and not beside_a_dot(let, scheduled.draft, units):
-                scheduled = FINISH.apply(scheduled, site)
-                break
-            passed.append(let)
-        else:
-            return scheduled
+
+    def pays(now: Scheduled, site: Site) -> bool:
+        let = statement_at(now.draft, site)
+        assert isinstance(let, Let)
+        return not beside_a_dot(let, now.draft, units)
+
+    return wherever(FINISH, scheduled, pays)
 
 
 def narrowed(scheduled: Scheduled) -> Scheduled:
@@ -267,10 +264,3 @@ def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
     if not scans or blocks(scheduled, nest, dim) >= PRIORS.scanned_blocks:
         return {}
     return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
-
-
-def kept(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` with what an iteration stores and loads again kept in tiles."""
-    while (site := next(KEEP.sites(scheduled), None)) is not None:
-        scheduled = KEEP.apply(scheduled, site)
-    return scheduled
