@@ -85,6 +85,7 @@ PARTS = {
         "considered",
         "contest",
         "choice",
+        "decision",
         "parts",
         "library",
         "plans",

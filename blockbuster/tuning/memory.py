@@ -16,7 +16,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import blockbuster
 from blockbuster.emit.target.disk import Folder, cache_folder
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.saved_program import program_to_json
@@ -87,7 +86,7 @@ def decisions_for(program: ArrayProgram, classes: Classes, **chosen_by: Any) -> 
 @cache
 def _code() -> tuple[Any, ...]:
     """What tells one state of this package, and of those by which it chooses, from another."""
-    root = Path(blockbuster.__file__).parent
+    root = Path(__file__).parents[1]
     files = [path for path in root.rglob("*") if path.suffix in (".py", ".toml")]
     states = [(str(path.relative_to(root)), path.stat()) for path in sorted(files)]
     versions = []
