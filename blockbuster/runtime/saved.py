@@ -6,13 +6,11 @@ form (frontend/saved_program.py).
 Reading the file only reads data: nothing that it names is imported, called or constructed, except
 values of a few of our classes. Running the plan runs the file's content: the modules whose text it
 holds, and functions of whole arrays, which are saved as importable names. So a saved plan needs the
-same trust as a program. The checksum detects damage, not intent: whoever changes a file on purpose
-can compute it anew.
+same trust as a program.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import stat
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +22,7 @@ from blockbuster.emit.target.disk import write_whole
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.errors import BlockbusterError, LaunchError, message, shown
+from blockbuster.ir.documents import document, read_document
 from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.reading import (
     Read,
@@ -87,9 +86,8 @@ def write_plan(
     ``program`` is the array program as JSON, or None. Raises ValueError for a function that cannot
     be imported by its name.
     """
-    content = {"plan": _plan_to_json(plan, classes), "shape": shape, "program": program}
-    document = {"schema": SCHEMA, "sha256": _digest(content), **content}
-    return write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
+    saved = document(SCHEMA, plan=_plan_to_json(plan, classes), shape=shape, program=program)
+    return write_whole(path, (json.dumps(saved, indent=1) + "\n").encode())
 
 
 def read_plan(
@@ -128,14 +126,8 @@ def _bytes(path: Path) -> bytes:
 def _document(
     data: Any, classes: Classes, read_program: Callable[[Any, Plan], T]
 ) -> tuple[Plan, dict[str, Any], T]:
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema != SCHEMA:
-        raise Wrong(f"its schema is {shown(repr(schema), 80)}, expected {SCHEMA!r}")
-    content = {key: data.get(key) for key in ("plan", "shape", "program")}
-    if data.get("sha256") != _digest(content):
-        raise Wrong("its content does not have the checksum that it was written with")
     reads: dict[str, Read[Any]] = {"plan": partial(_plan, classes=classes), "shape": _shape}
-    found = record(data, schema=text, sha256=text, program=lambda given: given, **reads)
+    found = read_document(data, SCHEMA, program=lambda given: given, **reads)
     plan, shape = found["plan"], found["shape"]
     results = len(plan.results)
     fits = {"dict": len(shape["keys"]) == results, "array": results == 1}
@@ -149,11 +141,6 @@ def _document(
 
 def _shape(data: Any) -> dict[str, Any]:
     return record(data, kind=text, keys=_names)
-
-
-def _digest(content: Any) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 # values of the plan ------------------------------------------------------------------

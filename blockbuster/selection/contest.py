@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isclose
 
-from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
-from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import (
@@ -24,6 +22,7 @@ from blockbuster.selection.candidates.candidate import (
     Setting,
     candidate,
     dims_of_equal,
+    replayed_candidate,
 )
 from blockbuster.selection.considered import Considered, Refusals, is_tie
 from blockbuster.selection.cost import Cost
@@ -210,12 +209,9 @@ def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:
     """
     if choice.scheduled is None:
         return None
-    before = unscheduled(choice.scheduled.start, sizes, choice.scheduled.target)
-    try:
-        scheduled = packed(replayed(before, choice.scheduled.schedule))
-        return choice.made_as(candidate(scheduled, priced(scheduled)))
-    except (EmitError, ValueError):
-        return None
+    own = choice.scheduled
+    found = replayed_candidate(own.start, sizes, own.target, own.schedule, packed)
+    return choice.made_as(found) if found else None
 
 
 def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
@@ -239,10 +235,9 @@ def _on_program(choice: Choice, start: TileProgram, names: Mapping[Dim, Dim]) ->
         return None
     sizes = {classes.get(dim, dim): size for dim, size in own.known.items()}
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
-    try:
-        scheduled = replayed(unscheduled(start, sizes, own.target), text)
-        found = choice.made_as(candidate(scheduled, priced(scheduled)))
-    except (EmitError, ParseError, ValueError):
+    made = replayed_candidate(start, sizes, own.target, text)
+    if made is None:
         return None
+    found = choice.made_as(made)
     same = isclose(found.price, choice.price) and found.kernels == choice.kernels
     return found if same and found.moved == choice.moved else None

@@ -13,19 +13,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.schedule.script import checked_complete, replayed
+from blockbuster.emit.schedule.script import checked_complete
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.reading import Read, items, mapping, number, record, row, text
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.alternatives import Form
-from blockbuster.selection.candidates.candidate import Candidate, Choice, Setting, candidate
+from blockbuster.selection.candidates.candidate import (
+    Candidate,
+    Choice,
+    Setting,
+    replayed_candidate,
+)
 from blockbuster.selection.considered import Considered, MadeLater
-from blockbuster.selection.price import priced
 
 if TYPE_CHECKING:
     from blockbuster.selection.choice import Fused
@@ -147,9 +149,5 @@ def _followed(kernel: Kernel, start: TileProgram, setting: Setting) -> Candidate
     found = Fingerprint(start)
     if found.digest != kernel.program:
         return None
-    bare = unscheduled(start, setting.known, setting.device)
-    try:
-        scheduled = checked_complete(replayed(bare, found.named(kernel.schedule)))
-        return candidate(scheduled, priced(scheduled))
-    except (EmitError, ParseError, ValueError):
-        return None
+    text = found.named(kernel.schedule)
+    return replayed_candidate(start, setting.known, setting.device, text, checked_complete)

@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES, missing_blocks, not_complete
-from blockbuster.emit.schedule.site import Applied, Site
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import Nest
+from blockbuster.selection.decisions.scripts import Script, Scripts
 from blockbuster.selection.decisions.usual_warps import usual_warps
 
-Script = tuple[Applied, ...]
 RANK = {move.name: rank for rank, move in enumerate(MOVES)}
 WARPS = Warps()
 
@@ -37,22 +37,8 @@ class Neighbour:
     scheduled: Scheduled
 
 
-class Space:
-    """The schedules of the program of ``start``. What a prefix of a script makes is kept."""
-
-    def __init__(self, start: Scheduled) -> None:
-        self.bare = replace(start, draft=start.start, moves=())
-        self._made: dict[Script, Scheduled | None] = {(): self.bare}
-
-    def after(self, script: Script) -> Scheduled | None:
-        """The schedule of a script; None if one of its lines does not apply."""
-        if script not in self._made:
-            before = self.after(script[:-1])
-            line = script[-1]
-            move = BY_NAME[line.move]
-            made = move.tried(before, line.site, **line.args)[1] if before else None
-            self._made[script] = made
-        return self._made[script]
+class Space(Scripts):
+    """The schedules of the program of a start."""
 
     def neighbours(self, scheduled: Scheduled) -> Iterator[Neighbour]:
         """The complete schedules one edit away, in a fixed order; of equal programs the first."""

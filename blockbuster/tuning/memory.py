@@ -7,7 +7,6 @@ hold decisions (selection/decision.py), no text that is run: kernels are made an
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,13 +19,14 @@ from typing import Any
 from blockbuster.emit.target.disk import Folder, cache_folder
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.saved_program import program_to_json
-from blockbuster.ir.reading import Wrong, parse_json, record, text
+from blockbuster.ir.documents import digest, document, read_document
+from blockbuster.ir.reading import Wrong, parse_json
 from blockbuster.ir.saving import Classes
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decision import Decision, read_decision
 from blockbuster.version import VERSION
 
-SCHEMA = "blockbuster.decision/1"
+SCHEMA = "blockbuster.decision/2"
 MOST = 16 << 20
 """Bytes that the cache holds of decisions; the oldest go first."""
 
@@ -45,19 +45,18 @@ class Decisions:
         if data is None:
             return None
         try:
-            found = record(parse_json(data), schema=text, sha256=text, decision=lambda given: given)
-            if (found["schema"], found["sha256"]) != (SCHEMA, _digest(found["decision"])):
-                raise Wrong("was written otherwise, or is damaged")
-            return read_decision(found["decision"])
+            found: Decision = read_document(parse_json(data), SCHEMA, decision=read_decision)[
+                "decision"
+            ]
+            return found
         except Wrong:  # nothing is lost but the time of a search
             self.folder.remove(name)
             return None
 
     def keep(self, sizes: Mapping[Dim, int], decision: Decision) -> None:
         """Remember a decision."""
-        content = json.loads(json.dumps(decision.to_json()))
-        document = {"schema": SCHEMA, "sha256": _digest(content), "decision": content}
-        self.folder.write(self._name(sizes), json.dumps(document).encode())
+        kept = document(SCHEMA, decision=decision.to_json())
+        self.folder.write(self._name(sizes), json.dumps(kept).encode())
         self.folder.trim(MOST)
 
     def forget(self) -> None:
@@ -67,7 +66,7 @@ class Decisions:
                 self.folder.remove(name)
 
     def _name(self, sizes: Mapping[Dim, int]) -> str:
-        return f"{self.program}-{_digest(sorted(sizes.items()))[:16]}.json"
+        return f"{self.program}-{digest(sorted(sizes.items()))[:16]}.json"
 
 
 def decisions_for(program: ArrayProgram, classes: Classes, **chosen_by: Any) -> Decisions | None:
@@ -81,7 +80,7 @@ def decisions_for(program: ArrayProgram, classes: Classes, **chosen_by: Any) -> 
     except ValueError:
         return None
     given = [f"{name}={value!r}" for name, value in sorted(chosen_by.items())]
-    return Decisions(_digest([content, given, *_code()])[:32])
+    return Decisions(digest([content, given, *_code()])[:32])
 
 
 @cache
@@ -95,9 +94,4 @@ def _code() -> tuple[Any, ...]:
         with suppress(PackageNotFoundError):
             versions.append(f"{name} {version(name)}")
     changes = [(name, about.st_size, about.st_mtime_ns) for name, about in states]
-    return VERSION, *versions, _digest(changes)
-
-
-def _digest(content: Any) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return VERSION, *versions, digest(changes)

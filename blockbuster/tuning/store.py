@@ -7,21 +7,20 @@ again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from blockbuster.emit.target.disk import Folder, cache_folder, write_whole
 from blockbuster.errors import LaunchError, message, shown
+from blockbuster.ir.documents import AnotherVersion, check_schema, document, read_document
 from blockbuster.ir.reading import Wrong, items, parse_json, record, text
 from blockbuster.tuning.entry import Entry, Key, read_entry
 from blockbuster.version import VERSION
 
-SCHEMA = "blockbuster.tuning/1"
+SCHEMA = "blockbuster.tuning/2"
 SCHEMA_OF_FILES = "blockbuster.tuning.file/1"
 MOST = 64 << 20
 """Bytes that the cache holds of measurements; the oldest go first."""
@@ -54,10 +53,10 @@ class Store:
         if data is None:
             return None
         try:
-            found = parse_json(data)
-            if isinstance(found, dict) and found.get("schema", SCHEMA) != SCHEMA:
-                return None  # of another version of ours
-            return _entry(found)
+            entry: Entry = read_document(parse_json(data), SCHEMA, entry=read_entry)["entry"]
+            return entry
+        except AnotherVersion:
+            return None
         except Wrong as wrong:
             self.folder.remove(name)
             warnings.warn(
@@ -73,9 +72,8 @@ class Store:
 
         False, after a warning, if the user's cache does not take it.
         """
-        content = entry.to_json()
-        document = {"schema": SCHEMA, "sha256": _digest(content), "entry": content}
-        data = (json.dumps(document, indent=1) + "\n").encode()
+        kept = document(SCHEMA, entry=entry.to_json())
+        data = (json.dumps(kept, indent=1) + "\n").encode()
         path = self.folder.write(entry.key.name, data)
         self.folder.trim(MOST)
         return path is not None and path.parent == self.folder.path
@@ -108,19 +106,6 @@ class Store:
                 yield entry
 
 
-def _entry(data: Any) -> Entry:
-    found = record(data, schema=text, sha256=text, entry=read_entry)
-    if found["sha256"] != _digest(data["entry"]):
-        raise Wrong("does not have the checksum that it was written with", ".entry")
-    entry: Entry = found["entry"]
-    return entry
-
-
-def _digest(content: Any) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
 # one file for many entries --------------------------------------------------------------
 
 
@@ -135,9 +120,7 @@ def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry,
     """The entries of an exported file. Raises LaunchError, with the place, if it is not one."""
     try:
         found = parse_json(data)
-        schema = found.get("schema") if isinstance(found, dict) else None
-        if schema != SCHEMA_OF_FILES:
-            raise Wrong(_of_another_schema(schema))
+        check_schema(found, SCHEMA_OF_FILES)
         entries: tuple[Entry, ...] = record(found, schema=text, entries=items(read_entry))[
             "entries"
         ]
@@ -149,10 +132,3 @@ def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry,
             )
         ) from None
     return entries
-
-
-def _of_another_schema(schema: object) -> str:
-    stem, _ = SCHEMA_OF_FILES.rsplit("/", 1)
-    is_ours = isinstance(schema, str) and schema.startswith(f"{stem}/")
-    by = "another version of Blockbuster wrote it: " if is_ours else ""
-    return f"{by}its schema is {shown(repr(schema), 80)}, expected {SCHEMA_OF_FILES!r}"

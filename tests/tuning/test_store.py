@@ -155,7 +155,7 @@ def test_entries_of_another_version_of_ours_stay(tmp_path):
     ours = store(tmp_path)
     ours.write(ENTRY)
     (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes().replace(b"blockbuster.tuning/1", b"blockbuster.tuning/9"))
+    path.write_bytes(path.read_bytes().replace(b"blockbuster.tuning/2", b"blockbuster.tuning/9"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ours.found(KEY, versions) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -10,7 +10,8 @@ from math import inf, prod
 from typing import Any
 
 from blockbuster.costs.report import in_us
-from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
+from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
@@ -23,6 +24,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.trips import dims_in, dims_of
 from blockbuster.emit.tile.uses import Uses
+from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
@@ -237,6 +239,24 @@ def candidate(scheduled: Scheduled, cost: Cost | None) -> Candidate:
         scheduled,
         cost,
     )
+
+
+def replayed_candidate(
+    start: TileProgram,
+    sizes: Mapping[Dim, int],
+    target: Target,
+    text: str,
+    then: Callable[[Scheduled], Scheduled] = lambda scheduled: scheduled,
+) -> Candidate | None:
+    """The candidate of a schedule's text on a program, for sizes by size class, after ``then``.
+
+    None if the text or a move does not fit, or the machine has no price for it.
+    """
+    try:
+        scheduled = then(replayed(unscheduled(start, sizes, target), text))
+        return candidate(scheduled, priced(scheduled))
+    except (EmitError, ParseError, ValueError):
+        return None
 
 
 def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from blockbuster.costs import known_time
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.script import Line, parsed
-from blockbuster.emit.schedule.site import loop_at
+from blockbuster.emit.schedule.script import BY_NAME
+from blockbuster.emit.schedule.site import Applied, loop_at
 from blockbuster.emit.schedule.stage import Stage, staged_loads
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
@@ -52,22 +52,22 @@ def _described(scheduled: Scheduled, long: Sequence[int], begun: Scheduled) -> S
     """
     made, known = begun, len(begun.moves)
     assert scheduled.moves[:known] == begun.moves, "`before` does not begin `scheduled`"
-    lines = tuple(parsed("".join(f"{applied}\n" for applied in scheduled.moves[known:])))
+    lines = scheduled.moves[known:]
     if not any(_is_stage(line, long) for line in lines):
         return scheduled
     for line in lines:
-        after: Scheduled | None = None
+        move, after = BY_NAME[line.move], None
         if _is_stage(line, long) and _are_wide(made, line):
-            _, after = line.move.tried(made, line.site, **{**line.args, "described": True})
-        made = after or line.move.apply(made, line.site, **line.args)
+            _, after = move.tried(made, line.site, **{**line.args, "described": True})
+        made = after or move.apply(made, line.site, **line.args)
     return made
 
 
-def _is_stage(line: Line, nests: Sequence[int]) -> bool:
-    return line.move.name == Stage.name and line.site.nest in nests
+def _is_stage(line: Applied, nests: Sequence[int]) -> bool:
+    return line.move == Stage.name and line.site.nest in nests
 
 
-def _are_wide(scheduled: Scheduled, line: Line) -> bool:
+def _are_wide(scheduled: Scheduled, line: Applied) -> bool:
     """True if the tiles that the loop of ``line`` loads ahead by descriptors are wide enough."""
     loop = loop_at(scheduled.draft, line.site)
     assert loop is not None

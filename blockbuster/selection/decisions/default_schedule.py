@@ -33,7 +33,7 @@ from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import blocks, combined_finely
+from blockbuster.selection.decisions.combining import blocks
 from blockbuster.selection.decisions.dead_tiles import filled
 from blockbuster.selection.decisions.default_tiles import choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
@@ -50,6 +50,7 @@ from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.turned import turned
 from blockbuster.selection.decisions.usual_settings import with_usual_settings
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
@@ -73,7 +74,8 @@ def default_schedule(
         begun = _begun_with(unscheduled(program, sizes, device), tiles)
     else:
         begun = begun_of(program, sizes, device)
-    return with_usual_settings(arranged(begun, tiles=tiles or {}, chunks=chunks), warps)
+    made = completed(divided(begun, tiles or {}, {}, {}), chunks)
+    return with_usual_settings(made, warps)
 
 
 def begun_of(program: TileProgram, sizes: Mapping[Dim, int], device: Target) -> Scheduled:
@@ -96,22 +98,6 @@ def _begun_with(bare: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     return taps_written_out(columns_regrouped(rows_joined(bare, tiles), tiles))
 
 
-def arranged(
-    scheduled: Scheduled,
-    *,
-    tiles: Mapping[Dim, int],
-    of_dots: Mapping[Dim, int] | None = None,
-    chunks: Mapping[Dim, int] | None = None,
-    own: Own | None = None,
-) -> Scheduled:
-    """``scheduled`` after all moves of the default schedule but warps and stages.
-
-    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
-    ``own``: lanes of kernels that one nest becomes.
-    """
-    return completed(divided(scheduled, tiles, of_dots or {}, own or {}), chunks)
-
-
 def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     """``scheduled``, which is divided, after the moves behind that."""
     return _completed(scheduled, chunks) if chunks is not None else _as_usual(Same(scheduled))
@@ -125,7 +111,7 @@ def _as_usual(scheduled: Same[Scheduled]) -> Scheduled:
 def _completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     scheduled = filled(narrowed(past_empty_blocks(scheduled, chunks)))
     scheduled = parted(deferred(in_chunks(scheduled, asked=chunks)))
-    return inlined(longest_first(combined_finely(in_base_two(scheduled))))
+    return inlined(longest_first(in_base_two(scheduled)))
 
 
 def divided(
@@ -152,7 +138,7 @@ def _divided(
     scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
-    scheduled = kept(scheduled)
+    scheduled = wherever(KEEP, scheduled)  # what an iteration stores and loads again
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     return turned(cut_apart(scheduled, cuts, own) if own else scheduled)
@@ -227,17 +213,13 @@ def finished(scheduled: Scheduled) -> Scheduled:
     division per element costs more than it is worth.
     """
     units = Tiling({}, scheduled.draft.units)
-    passed: list[Let] = []
-    while True:
-        for site in FINISH.sites(scheduled):
-            let = statement_at(scheduled.draft, site)
-            assert isinstance(let, Let)
-            if let not in passed and not beside_a_dot(let, scheduled.draft, units):
-                scheduled = FINISH.apply(scheduled, site)
-                break
-            passed.append(let)
-        else:
-            return scheduled
+
+    def pays(now: Scheduled, site: Site) -> bool:
+        let = statement_at(now.draft, site)
+        assert isinstance(let, Let)
+        return not beside_a_dot(let, now.draft, units)
+
+    return wherever(FINISH, scheduled, pays)
 
 
 def narrowed(scheduled: Scheduled) -> Scheduled:
@@ -267,10 +249,3 @@ def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
     if not scans or blocks(scheduled, nest, dim) >= PRIORS.scanned_blocks:
         return {}
     return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
-
-
-def kept(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` with what an iteration stores and loads again kept in tiles."""
-    while (site := next(KEEP.sites(scheduled), None)) is not None:
-        scheduled = KEEP.apply(scheduled, site)
-    return scheduled

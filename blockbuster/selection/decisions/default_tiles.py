@@ -73,16 +73,10 @@ def choose_tiling(
     cut = {block.dim: block.lanes for nest in program.nests for block in nest.blocks}
     pieces = {found[0]: found[1:] for nest in program.nests for found in pieces_in(nest)}
     chosen |= cut | dict.fromkeys(pieces, 1)
-    lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
-    exact = has_exact_dots(program) and not any(let.split for let in lets)
-    usual = _usual(shape, start, device.processors) if exact else lambda _: PRIORS.usual_lanes
+    usual = _usual(program, shape, start)
     blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     blocks |= {of: max(blocks[of], cut[each]) for of, each in pieces.values()}
-    both = (d for d in shape.columns if d in shape.rows)
-    free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
-    fixed = [d for d in (*shape.unlooped, *shape.read_again) if d not in shape.dots]
-    free = [d for d in free if d not in (*shape.dots, *fixed)]
-    _narrow(program, start, blocks, free, fixed)
+    _narrow(program, start, shape, blocks, chosen)
     least = {d: shape.least(d) for d in blocks} | {of: cut[each] for of, each in pieces.values()}
     whole_rows = [d for d in shape.unlooped if d not in cut]
     while True:
@@ -221,15 +215,18 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     return bytes_in(nest.body, 1)
 
 
-def _usual(shape: Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
-    """Lanes of the dims of exact dots of float32.
+def _usual(program: TileProgram, shape: Shape, start: _Start) -> Callable[[Dim], int]:
+    """Lanes of the dims of dots: fewer for exact ones of float32.
 
     Those of a product alone get more: not where a dot is in another's loop, so that it may sum over
     a whole dim, nor where one reads what another made.
     """
+    lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
+    if not has_exact_dots(program) or any(let.split for let in lets):
+        return lambda _: PRIORS.usual_lanes
     programs = math.prod(-(-start.size(d) // PRIORS.usual_lanes) for d in shape.kept)
     chained = shape.summed.keys() & shape.kept.keys()
-    if shape.repeated or chained or programs < processors:
+    if shape.repeated or chained or programs < start.processors:
         return lambda _: PRIORS.float32_lanes
     return lambda dim: PRIORS.float32_summed_lanes if dim in shape.summed else PRIORS.usual_lanes
 
@@ -282,13 +279,17 @@ def _of_deep_tiles(program: TileProgram) -> Iterator[Dim]:
 def _narrow(
     program: TileProgram,
     start: _Start,
+    shape: Shape,
     blocks: dict[Dim, int],
-    free: Sequence[Dim],
-    fixed: Sequence[Dim],
+    chosen: Mapping[Dim, int],
 ) -> None:
     """Halve ``blocks`` of dims that are columns here and rows there, or are of deep tiles, where
-    such dims meet in a tile. Or where one meets a dim that is one block, ``fixed``.
+    such dims meet in a tile. Or where one meets a dim that is one block. ``chosen`` ones stay.
     """
+    fixed = [d for d in (*shape.unlooped, *shape.read_again) if d not in shape.dots]
+    both = (d for d in shape.columns if d in shape.rows)
+    free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
+    free = [d for d in free if d not in (*shape.dots, *fixed)]
     for nest in program.nests:
         for stmt in statements(nest.body):
             lanes = start.tiling.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums, place_of, reduction_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import statement_at
+from blockbuster.emit.schedule.site import Site, statement_at
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import Fold, For, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 DEFER = DeferLaneSums()
@@ -19,18 +20,15 @@ DEFER = DeferLaneSums()
 
 def deferred(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with every fold deferred that pays, inner loops first."""
-    while True:
-        for site in DEFER.sites(scheduled):
-            fold, nest = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
-            assert isinstance(fold, Fold)
-            place = place_of(fold, nest.body)
-            assert place is not None
-            tiling = tiling_of(scheduled.draft, nest)
-            if not does_not_pay(fold, place[0], tiling, scheduled.sizes):
-                scheduled = DEFER.apply(scheduled, site)
-                break
-        else:
-            return scheduled
+    return wherever(DEFER, scheduled, _pays)
+
+
+def _pays(scheduled: Scheduled, site: Site) -> bool:
+    fold, nest = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
+    assert isinstance(fold, Fold)
+    place = place_of(fold, nest.body)
+    assert place is not None
+    return not does_not_pay(fold, place[0], tiling_of(scheduled.draft, nest), scheduled.sizes)
 
 
 def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]) -> str:

@@ -19,6 +19,7 @@ from blockbuster.frontend.emptied import emptied
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 SKIP = Skip()
@@ -37,12 +38,7 @@ def past_empty_blocks(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) ->
     draft = scheduled.draft
     if not any(b.dtype == TRUTH and b.name in draft.constants for b in draft.inputs):
         return scheduled
-    while True:  # the nest before changes the places of others
-        found = (site for site in SKIP.sites(scheduled) if _is_worth(scheduled, site, chunks))
-        site = next(found, None)
-        if site is None:
-            return scheduled
-        scheduled = SKIP.apply(scheduled, site)
+    return wherever(SKIP, scheduled, lambda now, site: _is_worth(now, site, chunks))
 
 
 def _is_worth(scheduled: Scheduled, site: Site, chunks: Mapping[Dim, int] | None) -> bool:

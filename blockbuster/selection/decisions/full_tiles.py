@@ -18,6 +18,7 @@ from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 PART = Part()
@@ -25,11 +26,7 @@ PART = Part()
 
 def parted(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with loops in parts, where enough blocks are rid of the mask."""
-    while True:
-        site = next((s for s in PART.sites(scheduled) if not does_not_pay(scheduled, s)), None)
-        if site is None:
-            return scheduled
-        scheduled = PART.apply(scheduled, site)
+    return wherever(PART, scheduled, lambda now, site: not does_not_pay(now, site))
 
 
 def does_not_pay(scheduled: Scheduled, site: Site) -> str:

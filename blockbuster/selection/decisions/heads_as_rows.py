@@ -45,27 +45,22 @@ def _few_rows(scheduled: Scheduled) -> Iterator[tuple[Dim, Dim]]:
 
 
 def _pays(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim, int]) -> bool:
-    return not (
-        does_not_pay(scheduled, heads, rows, tiles)
-        or GROUP.why_not(scheduled, EVERYWHERE, heads=heads, rows=rows)
+    """False if tiles do better with the rows that they have, whatever their number: no dot has
+    them, what is the same for all heads would take them one by one, or their lanes are asked for.
+    """
+    draft = scheduled.draft
+    nests = [nest for nest in draft.nests if rows in dims_in(nest)]
+    asked = {dim: tiles.get(dim, tiles.get(size_class(dim), 0)) for dim in (heads, rows)}
+    return (
+        any(rows in dims_of_dots(nest, draft.units) for nest in nests)
+        and not any(_not_for_heads(nest, heads, rows) for nest in nests)
+        and asked[rows] <= 1
+        and asked[heads] != 1
+        and not GROUP.why_not(scheduled, EVERYWHERE, heads=heads, rows=rows)
     )
 
 
-def does_not_pay(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim, int]) -> str:
-    """Why tiles do better with the rows that they have, whatever their number, or ""."""
-    draft = scheduled.draft
-    nests = [nest for nest in draft.nests if rows in dims_in(nest)]
-    if not any(rows in dims_of_dots(nest, draft.units) for nest in nests):
-        return f"no dot has rows of {rows}"
-    if any(not_for_heads(nest, heads, rows) for nest in nests):
-        return f"what is the same for all of {heads} would take the elements of {rows} one by one"
-    asked = {dim: tiles.get(dim, tiles.get(size_class(dim), 0)) for dim in (heads, rows)}
-    if asked[rows] > 1 or asked[heads] == 1:
-        return f"lanes of {rows} are asked for"
-    return ""
-
-
-def not_for_heads(nest: Nest, heads: Dim, rows: Dim) -> bool:
+def _not_for_heads(nest: Nest, heads: Dim, rows: Dim) -> bool:
     """True if some work on rows of ``nest`` is done once for all of ``heads``."""
     if heads not in dims_in(nest):
         return True

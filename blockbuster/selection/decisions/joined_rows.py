@@ -10,7 +10,7 @@ front of a 3 x 3 one. Joined, the lines of an image follow each other in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import inf
 
 from blockbuster.emit.schedule.block import dims_of_dots
@@ -20,6 +20,7 @@ from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.tile.program import ACCESSES, Nest, statements
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided, dims_along
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 JOIN = Join()
@@ -30,27 +31,18 @@ def rows_joined(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
 
     ``tiles``: lanes that are asked for, by dim or size class; such a dim stays by itself.
     """
-    while (site := next(_sites(scheduled, tiles), None)) is not None:
-        scheduled = JOIN.apply(scheduled, site)
-    return scheduled
 
-
-def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Iterator[Site]:
-    """The loops that are worth joining with the one inside, outermost first."""
-    for site in JOIN.sites(scheduled):
-        nest, pair = _pair(scheduled, site)
+    def pays(now: Scheduled, site: Site) -> bool:
+        outer, nest = loop_at(now.draft, site), now.draft.nests[site.nest - 1]
+        assert outer is not None
+        pair = pair_at(nest, outer)
         asked = any(dim in tiles or size_class(dim) in tiles for dim in pair.dims)
-        rows = pair.inner in dims_of_dots(nest, scheduled.draft.units)
+        rows = pair.inner in dims_of_dots(nest, now.draft.units)
         least = PRIORS.joined_rows_factor if _has_windows(nest, pair) else inf
         least = min(least, PRIORS.joined_lines_factor if _are_lines(nest, pair) else inf)
-        if rows and not asked and _saving(scheduled, pair) > least:
-            yield site
+        return rows and not asked and _saving(now, pair) > least
 
-
-def _pair(scheduled: Scheduled, site: Site) -> tuple[Nest, Pair]:
-    outer, nest = loop_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
-    assert outer is not None
-    return nest, pair_at(nest, outer)
+    return wherever(JOIN, scheduled, pays)
 
 
 def _has_windows(nest: Nest, pair: Pair) -> bool:

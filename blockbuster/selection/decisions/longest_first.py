@@ -12,26 +12,25 @@ import numpy as np
 
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import loops_of
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.known_bounds import KnownBounds, merged
 from blockbuster.emit.tile.program import For, Nest, statements
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim
+from blockbuster.selection.decisions.wherever import wherever
 
 ORDER = OrderBlocks()
 
 
 def longest_first(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with the blocks of a dim last first, where the last have more to do."""
-    for site, loop in loops_of(scheduled.draft):
-        draft = scheduled.draft
-        nest = draft.nests[site.nest - 1]
-        if not _spans(nest) or ORDER.why_not(scheduled, site):
-            continue
-        blocks = blocks_in(nest, bound_blocks(draft, scheduled.sizes))
-        if is_rising(nest, loop.dim, scheduled.sizes, blocks):
-            scheduled = ORDER.apply(scheduled, site)
-    return scheduled
+    return wherever(ORDER, scheduled, _pays)
+
+
+def _pays(scheduled: Scheduled, site: Site) -> bool:
+    nest = scheduled.draft.nests[site.nest - 1]
+    blocks = blocks_in(nest, bound_blocks(scheduled.draft, scheduled.sizes))
+    return is_rising(nest, site.loop, scheduled.sizes, blocks)
 
 
 def is_rising(nest: Nest, dim: Dim, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> bool:

@@ -7,12 +7,13 @@ as wide as the widest block that a product has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from blockbuster.emit.schedule.regroup import Regroup, piece_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.schedule.site import Site
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 REGROUP = Regroup()
@@ -23,16 +24,10 @@ def columns_regrouped(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Schedul
 
     ``tiles``: lanes that are asked for, by dim or size class; such pieces stay by themselves.
     """
-    while (site := next(_sites(scheduled, tiles), None)) is not None:
-        scheduled = REGROUP.apply(scheduled, site)
-    return scheduled
 
+    def pays(now: Scheduled, site: Site) -> bool:
+        piece = piece_of(now.draft.nests[site.nest - 1], site.loop)
+        asked = any(d in tiles or size_class(d) in tiles for d in (site.loop, piece))
+        return not asked and now.sizes[size_class(piece)] <= PRIORS.longest_piece
 
-def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Iterator[Site]:
-    for site in REGROUP.sites(scheduled):
-        loop = loop_at(scheduled.draft, site)
-        assert loop is not None
-        piece = piece_of(scheduled.draft.nests[site.nest - 1], loop.dim)
-        asked = any(d in tiles or size_class(d) in tiles for d in (loop.dim, piece))
-        if not asked and scheduled.sizes[size_class(piece)] <= PRIORS.longest_piece:
-            yield site
+    return wherever(REGROUP, scheduled, pays)

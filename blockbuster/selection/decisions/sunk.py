@@ -30,28 +30,27 @@ def sunk(scheduled: Scheduled, number: int) -> Scheduled:
     while True:
         sites = (site for site, _ in loops_of(scheduled.draft) if site.nest == number)
         legal = (site for site in sites if not SINK.why_not(scheduled, site))
-        site = next((site for site in legal if not does_not_pay(scheduled, number)), None)
+        site = next((site for site in legal if _pays(scheduled, number)), None)
         if site is None:
             return scheduled
         scheduled = SINK.apply(scheduled, site)
 
 
-def does_not_pay(scheduled: Scheduled, number: int) -> str:
-    """Why it costs too much to make in each program what stands before the last loop, or ""."""
+def _pays(scheduled: Scheduled, number: int) -> bool:
+    """True if it costs little to make in each program what stands before the last loop: narrow
+    values, or entries of rows before a dot.
+    """
     nest = scheduled.draft.nests[number - 1]
     tiling = tiling_of(scheduled.draft, nest)
     around, (*before, loop) = body_inside_grid(nest)
     assert isinstance(loop, For)
     if _is_narrow(before, loop, tiling):
-        return ""
-    if not matrix_dots(loop.body, tiling):
-        return "no dot is in the loop: it waits for memory"
+        return True
+    if not matrix_dots(loop.body, tiling):  # it waits for memory
+        return False
     counted = {chunks.lanes for chunks in scheduled.draft.chunks}
     rows = {*counted, *(outer.dim for outer in around), *nest.grid}
-    for stmt in before:
-        if isinstance(stmt, Load) and (others := set(tiling.lanes(stmt.target)) - rows):
-            return f"{stmt.view.buffer.name} is loaded along {', '.join(sorted(others))}"
-    return ""
+    return all(rows.issuperset(tiling.lanes(s.target)) for s in before if isinstance(s, Load))
 
 
 def _is_narrow(before: Sequence[Stmt], loop: For, tiling: Tiling) -> bool:

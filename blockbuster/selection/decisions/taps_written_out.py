@@ -6,15 +6,14 @@ addresses and masks. Taps around a dot stay a loop, whose loads run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.schedule.unroll import Unroll, known_size
 from blockbuster.emit.tile.program import For, Let, Load
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.views import dims_along
+from blockbuster.selection.decisions.wherever import wherever
 from blockbuster.selection.priors import PRIORS
 
 UNROLL = Unroll()
@@ -22,21 +21,17 @@ UNROLL = Unroll()
 
 def taps_written_out(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with the iterations of such loops one after another, inner loops first."""
-    while (site := next(_sites(scheduled), None)) is not None:
-        scheduled = UNROLL.apply(scheduled, site)
-    return scheduled
+    return wherever(UNROLL, scheduled, _pays)
 
 
-def _sites(scheduled: Scheduled) -> Iterator[Site]:
-    """The loops that are worth it; what is inside of them is written out already."""
-    units = Tiling({}, scheduled.draft.units)
-    for site, loop in loops_of(scheduled.draft):
-        if UNROLL.why_not(scheduled, site) or not _over_taps(loop):
-            continue
-        loads = sum(isinstance(stmt, Load) for stmt in loop.body)
-        dots = any(isinstance(stmt, Let) and is_matrix_dot(stmt, units) for stmt in loop.body)
-        if not dots and loads * known_size(scheduled.draft, loop.dim) <= PRIORS.loads_written_out:
-            yield site
+def _pays(scheduled: Scheduled, site: Site) -> bool:
+    """Whether a loop is worth it; what is inside of it is written out already."""
+    units, loop = Tiling({}, scheduled.draft.units), loop_at(scheduled.draft, site)
+    assert loop is not None
+    loads = sum(isinstance(stmt, Load) for stmt in loop.body)
+    dots = any(isinstance(stmt, Let) and is_matrix_dot(stmt, units) for stmt in loop.body)
+    few = loads * known_size(scheduled.draft, loop.dim) <= PRIORS.loads_written_out
+    return few and not dots and _over_taps(loop)
 
 
 def _over_taps(loop: For) -> bool:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from blockbuster.emit.schedule.lets import lets_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import statement_at
+from blockbuster.emit.schedule.site import Site, statement_at
 from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.tile.program import Let, Load, statements
+from blockbuster.selection.decisions.wherever import wherever
 
 TURN = Turn()
 
 
 def turned(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with what is computed as the left operand, where the other one is loaded."""
-    for site in list(TURN.sites(scheduled)):
-        dot, body = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1].body
-        assert isinstance(dot, Let)
-        left, right = dot.args
-        loads = {stmt.target for stmt in statements(body) if isinstance(stmt, Load)}
-        if left in loads and right in lets_of(body):
-            scheduled = TURN.apply(scheduled, site)
-    return scheduled
+    return wherever(TURN, scheduled, _pays)
+
+
+def _pays(scheduled: Scheduled, site: Site) -> bool:
+    dot, body = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1].body
+    assert isinstance(dot, Let)
+    left, right = dot.args
+    loads = {stmt.target for stmt in statements(body) if isinstance(stmt, Load)}
+    return left in loads and right in lets_of(body)

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from blockbuster.emit.schedule.block import BlockDims, Cut
+from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.script import Line, parsed
-from blockbuster.emit.schedule.site import loop_at
+from blockbuster.emit.schedule.site import Applied, Site, loop_at
 from blockbuster.emit.schedule.stage import MOST, Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.program import Issue, statements
@@ -28,8 +28,11 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.combining import blocks, programs
+from blockbuster.selection.decisions.scripts import Scripts
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
+
+BLOCK, RECUT, STAGE = BlockDims(), Recut(), Stage()
 
 
 def under_way(scheduled: Scheduled) -> Scheduled:
@@ -37,18 +40,20 @@ def under_way(scheduled: Scheduled) -> Scheduled:
 
     Its lines are applied anew, so it says what it said before but for the stages.
     """
-    lines, before, done = list(parsed(scheduled.schedule)), _bare(scheduled), 0
-    for at, line in enumerate(lines):
-        while line.move.name == Stage.name and _is_short(scheduled, line):
-            for known in lines[done:at]:  # the lines before this one stay as they are
-                before = known.move.apply(before, known.site, **known.args)
-            done = at
-            line = replace(line, args={**line.args, "stages": line.args["stages"] + 1})
-            made = replayed_lines(scheduled, [line, *lines[at + 1 :]], before)
+    scripts = Scripts(scheduled)
+    for at in range(len(scheduled.moves)):
+        while _is_short(scheduled, line := scheduled.moves[at]):
+            more = _with_stages(line, line.args["stages"] + 1)
+            lines = (*scheduled.moves[:at], more, *scheduled.moves[at + 1 :])
+            made = _as_good(scripts.after(lines), scheduled)
             if made is None:
                 break
-            scheduled, lines[at] = made, line
+            scheduled = made
     return scheduled
+
+
+def _with_stages(line: Applied, stages: int) -> Applied:
+    return STAGE.line(line.site, **{**line.args, "stages": stages})
 
 
 def finer_steps(scheduled: Scheduled) -> Scheduled:
@@ -62,11 +67,11 @@ def finer_steps(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
-def _is_short(scheduled: Scheduled, line: Line) -> bool:
+def _is_short(scheduled: Scheduled, line: Applied) -> bool:
     """True if the loop of a stage has too few bytes under way, and no other program helps."""
-    number, stages = line.site.nest, line.args["stages"]
-    if stages >= MOST:
+    if line.move != Stage.name or line.args["stages"] >= MOST:
         return False
+    number, stages = line.site.nest, line.args["stages"]
     if programs(scheduled, scheduled.draft.nests[number - 1]) > scheduled.target.processors:
         return False
     if stages > iterations(scheduled, line):
@@ -74,7 +79,7 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
     return bool(bytes_ahead(scheduled, line) * (stages - 1) < PRIORS.bytes_under_way)
 
 
-def bytes_ahead(scheduled: Scheduled, line: Line) -> int:
+def bytes_ahead(scheduled: Scheduled, line: Applied) -> int:
     """The bytes that an iteration of the loop of a stage loads ahead."""
     program = scheduled.program  # its workspaces have the dtype of the dots that read them
     nest = program.nests[line.site.nest - 1]
@@ -83,7 +88,7 @@ def bytes_ahead(scheduled: Scheduled, line: Line) -> int:
     return sum(tile_bytes(issue.tile, tiling) for issue in ahead)
 
 
-def iterations(scheduled: Scheduled, line: Line) -> int:
+def iterations(scheduled: Scheduled, line: Applied) -> int:
     """Of the loop of a stage in one program, at most."""
     draft, loop = scheduled.draft, loop_at(scheduled.draft, line.site)
     assert loop is not None
@@ -92,23 +97,10 @@ def iterations(scheduled: Scheduled, line: Line) -> int:
     return -(-steps // counts[0]) if counts else steps
 
 
-def _bare(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` before its first line."""
-    return replace(scheduled, draft=scheduled.start, moves=())
-
-
-def replayed_lines(
-    scheduled: Scheduled, lines: list[Line], before: Scheduled | None = None
-) -> Scheduled | None:
-    """The schedule of these lines, behind those of ``before``; None where it does not fit, or takes
-    longer than ``scheduled``.
-    """
-    made = before or _bare(scheduled)
-    for line in lines:
-        _, after = line.move.tried(made, line.site, **line.args)
-        if after is None:
-            return None
-        made = after
+def _as_good(made: Scheduled | None, scheduled: Scheduled) -> Scheduled | None:
+    """``made``; None where it does not fit, or takes longer than ``scheduled``."""
+    if made is None:
+        return None
     try:
         cost = priced(made)
         worse = cost.microseconds > PRIORS.stage_time_factor * priced(scheduled).microseconds
@@ -117,12 +109,12 @@ def replayed_lines(
         return None
 
 
-def _stages(scheduled: Scheduled) -> Iterator[Line]:
-    """The lines of loops whose loads run ahead, with their present numbers."""
-    return (line for line in parsed(scheduled.schedule) if line.move.name == Stage.name)
+def _stages(scheduled: Scheduled) -> list[Applied]:
+    """The lines of loops whose loads run ahead."""
+    return [line for line in scheduled.moves if line.move == Stage.name]
 
 
-def _is_long(scheduled: Scheduled, line: Line) -> bool:
+def _is_long(scheduled: Scheduled, line: Applied) -> bool:
     """True if a program that is alone on its processor takes long steps in the loop of a stage."""
     draft, loop = scheduled.draft, loop_at(scheduled.draft, line.site)
     nest = draft.nests[line.site.nest - 1]
@@ -136,7 +128,7 @@ def _is_long(scheduled: Scheduled, line: Line) -> bool:
     return alone and lanes >= 2 * least and loop.span is None
 
 
-def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
+def _halved(scheduled: Scheduled, line: Applied) -> Scheduled | None:
     """``scheduled`` with steps half as long; None if that does not go, or is not as good."""
     loop = loop_at(scheduled.draft, line.site)
     assert loop is not None
@@ -148,32 +140,31 @@ def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
     enough = min(PRIORS.bytes_under_way, step * (stages - 1))
     if more < left and step // 2 * (more - 1) < enough:
         return None
-    lines = list(parsed(scheduled.schedule))
-    lines[lines.index(line)] = replace(line, args={**line.args, "stages": more})
+    lines = [_with_stages(line, more) if one == line else one for one in scheduled.moves]
     for near in _cut_shorter(lines, nest, loop.dim, lanes):
-        made = replayed_lines(scheduled, near)
+        made = _as_good(Scripts(scheduled).after(tuple(near)), scheduled)
         if made and _cut(scheduled, made) == {(nest, loop.dim): lanes}:
             cost = priced(made).microseconds
             return made if cost <= PRIORS.equal_time * priced(scheduled).microseconds else None
     return None
 
 
-def _cut_shorter(lines: list[Line], nest: int, dim: Dim, lanes: int) -> Iterator[list[Line]]:
+def _cut_shorter(lines: list[Applied], nest: int, dim: Dim, lanes: int) -> Iterator[list[Applied]]:
     """Moves by which the blocks of a dim in a nest have so many lanes: cut so, or cut anew."""
     yield [_blocked(line, dim, lanes) for line in lines]
-    at = next(i for i, line in enumerate(lines) if line.move.name == Warps.name)
-    yield [*lines[:at], *parsed(f"recut nest {nest} {dim} {lanes}"), *lines[at:]]
+    at = next(i for i, line in enumerate(lines) if line.move == Warps.name)
+    yield [*lines[:at], RECUT.line(Site(nest), dim=dim, lanes=lanes), *lines[at:]]
 
 
-def _blocked(line: Line, dim: Dim, lanes: int) -> Line:
+def _blocked(line: Applied, dim: Dim, lanes: int) -> Applied:
     """A line with other lanes of ``dim``, if it is one of ``block`` that cuts it twice as long."""
-    if line.move.name != BlockDims.name:
+    if line.move != BlockDims.name:
         return line
     cuts = (
         replace(cut, lanes=lanes) if cut == Cut(dim, 2 * lanes) else cut
         for cut in line.args["cuts"]
     )
-    return replace(line, args={**line.args, "cuts": tuple(cuts)})
+    return BLOCK.line(line.site, cuts=tuple(cuts))
 
 
 def _cut(before: Scheduled, after: Scheduled) -> dict[tuple[int, Dim], int]:
