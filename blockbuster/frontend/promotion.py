@@ -64,8 +64,8 @@ class _Typed:
 def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[Any], str]:
     """The operands, cast if a library would, and a dtype to cast the result to, or ""."""
     first = int(op == "where")
-    numbers = [_held(trace, op, operands[first:], number) for number in operands[first:]]
-    numbers = _as_elements(op, numbers)
+    held = [_held(trace, op, operands[first:], number) for number in operands[first:]]
+    numbers = _as_elements(op, held)
     operands = [*operands[:first], *numbers]
     if op == "where" and not any(isinstance(number, TracedArray) for number in numbers):
         return operands, _of_choice(trace, operands[0], numbers)
