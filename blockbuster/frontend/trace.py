@@ -248,7 +248,7 @@ class Trace:
         return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
     def floats(self, x: TracedArray, alone: bool = False) -> TracedArray:
-        """Integers as floats, of functions of ``x`` alone or of sums; adding -0.0 changes no number."""
+        """Integers as floats, of functions of ``x`` alone or of sums; adding -0.0 changes none."""
         read = ("exp", (x,)) if alone else ("add", (x, -0.0))
         made: TracedArray = floats_of_integers(self, *read)[0]
         return made if made is not x else self.beside_floats(x)
