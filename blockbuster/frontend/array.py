@@ -338,9 +338,12 @@ def _over_nothing(op: str, x: TracedArray) -> TracedArray:
     return copied
 
 
-def as_floats(x: Any) -> Any:
-    """A traced array of masks or integers as one of floats; anything else as it is."""
-    return x.trace.floats(x) if isinstance(x, TracedArray) and x.kind != FLOAT else x
+def as_floats(x: Any, *, alone: bool = False) -> Any:
+    """A traced array of masks or integers as one of floats; anything else as it is.
+
+    ``alone``: for a function of one array, which in NumPy makes narrow floats of narrow integers.
+    """
+    return x.trace.floats(x, alone) if isinstance(x, TracedArray) and x.kind != FLOAT else x
 
 
 def along_axis(name: str, x: Any, axis: int | None) -> Any:

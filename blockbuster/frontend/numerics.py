@@ -110,6 +110,13 @@ def cast(x: Array, *, dtype: str) -> Array:
     return np.where(np.isnan(single), single, even.view(np.float32))
 
 
+def nearest(number: float, dtype: str) -> float:
+    """A number rounded to a dtype of floats; one that is too large for it stays as it is."""
+    with np.errstate(over="ignore"):
+        found = float(cast(number, dtype=dtype))
+    return found if math.isfinite(found) else number
+
+
 def expand(x: Array, *, axes: tuple[int | None, ...]) -> Array:
     """x with an axis of extent 1 wherever ``axes`` has None; its other entries count up.
 

@@ -36,6 +36,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.numerics import nearest
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, met
 from blockbuster.ir.expr import FUNCTIONS, PREDICATES
@@ -63,7 +64,8 @@ class _Typed:
 def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[Any], str]:
     """The operands, cast if a library would, and a dtype to cast the result to, or ""."""
     first = int(op == "where")
-    numbers = [_held(trace, op, operands[first:], number) for number in operands[first:]]
+    held = [_held(trace, op, operands[first:], number) for number in operands[first:]]
+    numbers = _as_elements(op, held)
     operands = [*operands[:first], *numbers]
     if op == "where" and not any(isinstance(number, TracedArray) for number in numbers):
         return operands, _of_choice(trace, operands[0], numbers)
@@ -83,16 +85,20 @@ def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequen
 
     Not in programs whose inputs are described by dims, nor if all operands are positions or masks
     that are computed of positions: those take the dtype of the operands that they meet later.
-    Masks need no cast if all floats that the program reads have the default dtype.
+    Masks need no cast if all floats that the program reads have the default dtype. NumPy's
+    functions of one array make narrow floats of narrow integers.
     """
     arrays = [n for n in operands[op == "where" :] if isinstance(n, TracedArray)]
     if op == "cast" or FLOAT in (x.kind for x in arrays) or not _reads_numbers(trace, arrays):
         return operands
     kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
-    needless = common_dtype(trace) == _default(trace) and {x.kind for x in arrays} <= {MASK, INDEX}
+    dtype = _default(trace)
+    if op in FUNCTIONS and len(operands) == 1 and not trace.of_tensors:
+        dtype = np.result_type(dtype_of_kind(arrays[0].kind), np.float16).name
+    needless = common_dtype(trace) == dtype and {x.kind for x in arrays} <= {MASK, INDEX}
     if needless or result_kind(op, kinds) != FLOAT:
         return operands
-    return [_cast(n, _default(trace)) if any(n is x for x in arrays) else n for n in operands]
+    return [_cast(n, dtype) if any(n is x for x in arrays) else n for n in operands]
 
 
 def _default(trace: Trace) -> str:
@@ -150,6 +156,20 @@ def _held(trace: Trace, op: str, numbers: Sequence[Any], number: Any) -> Any:
     if not trace.of_tensors:
         raise Refused(f"{number} is no {dtype}", "make the array wider: x.astype(np.int64)")
     return (number - int(ends.min)) % (1 << ends.bits) + int(ends.min)
+
+
+def _as_elements(op: str, numbers: Sequence[Any]) -> Sequence[Any]:
+    """Numbers as 16-bit floats hold them, where they become, or are compared with, elements.
+
+    Sums and products take a number as it is: both libraries compute them in float32.
+    """
+    if op not in ("where", "maximum", "minimum", *PREDICATES):
+        return numbers
+    arrays = [x for x in numbers if isinstance(x, TracedArray) and x.kind == FLOAT]
+    dtype = met(dtype_name(x) for x in arrays)
+    if not arrays or dtype not in ("float16", "bfloat16"):
+        return numbers
+    return [nearest(n, dtype) if type(n) is float else n for n in numbers]
 
 
 def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:

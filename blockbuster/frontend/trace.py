@@ -248,9 +248,10 @@ class Trace:
         made = self._append(op, taken, given, shape, kind)
         return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
-    def floats(self, x: TracedArray) -> TracedArray:
-        """Integers as floats: of the default dtype, or adding -0.0 changes no number."""
-        made: TracedArray = floats_of_integers(self, "add", (x, -0.0))[0]
+    def floats(self, x: TracedArray, alone: bool = False) -> TracedArray:
+        """Integers as floats, of functions of ``x`` alone or of sums; adding -0.0 changes none."""
+        read = ("exp", (x,)) if alone else ("add", (x, -0.0))
+        made: TracedArray = floats_of_integers(self, *read)[0]
         return made if made is not x else self.beside_floats(x)
 
     def beside_floats(self, x: TracedArray) -> TracedArray:

@@ -59,7 +59,9 @@ def wanted_dtype(eager, given, library):
         return {"uint64": "int64"}.get(eager, eager)
     if eager == "float64" and given == "float64":
         return eager
-    return given if "float" in given else DEFAULTS[library]
+    if "float" in given:
+        return given
+    return DEFAULTS[library] if library == "torch" else eager
 
 
 def check(call, shapes, dtype, refused):

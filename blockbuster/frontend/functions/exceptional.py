@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.pointwise import (
     abs,
@@ -130,8 +130,11 @@ def _instead(x: Array, number: float) -> Array:
 
 
 def _numbers(x: Array, axis: Axes, keepdims: bool) -> Array:
-    """How many elements are numbers, as floats: NaN becomes 0 and the others 1."""
-    return sum(where(isnan(x), 0.0, 1.0), axis, keepdims)
+    """How many elements are numbers, as floats of the dtype of ``x``, where it is one of floats."""
+    ones = where(isnan(x), 0.0, 1.0)
+    if _may_be_nan(x) and isinstance(x, TracedArray) and dtype_name(ones) != dtype_name(x):
+        ones = apply("cast", ones, dtype=dtype_name(x))
+    return sum(ones, axis, keepdims)
 
 
 def _may_be_nan(x: Array) -> bool:

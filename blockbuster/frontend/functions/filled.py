@@ -15,7 +15,7 @@ from blockbuster.frontend.array import TracedArray, apply, cast_dtype
 from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind, kind_of_dtype
-from blockbuster.frontend.numerics import NUMPY
+from blockbuster.frontend.numerics import nearest
 from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
@@ -92,8 +92,9 @@ def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
 def alike(x: TracedArray, extents: Sequence[Any], value: Any, dtype: Any = None) -> TracedArray:
     """One number everywhere in an array of these extents, cast to the dtype of ``x`` or another."""
     kind = x.kind if dtype is None else kind_of_dtype(cast_dtype(dtype))
-    made = filled(x.trace, extents, held_in(kind, value))
-    if kind == FLOAT and dtype is None:
+    like = kind == FLOAT and dtype is None
+    made = filled(x.trace, extents, rounded_in(x, value) if like else held_in(kind, value))
+    if like:
         return made if made.kind == FLOAT else x.trace.floats(made)
     found: TracedArray = made.astype(dtype_of_kind(kind) or dtype)
     return found
@@ -124,9 +125,7 @@ def rounded_in(x: TracedArray, value: Any) -> Any:
     dtype = dtype_name(x)
     if not isinstance(held, float) or dtype not in ("float16", "bfloat16", "float32"):
         return held
-    with np.errstate(over="ignore"):
-        nearest = float(NUMPY["cast"](held, dtype=dtype))
-    return nearest if math.isfinite(nearest) else held
+    return nearest(held, dtype)
 
 
 def zeros_like(x: Array, dtype: Any = None) -> Array:

@@ -25,13 +25,13 @@ def cosh(x: Array) -> Array:
 
 def _less_one(x: Array) -> tuple[Array, Array]:
     """exp(x / 2) - 1 and 1 - exp(-x / 2): their sum is 2 sinh(x / 2), and finite where sinh is."""
-    half = 0.5 * as_floats(x)
+    half = 0.5 * as_floats(x, alone=True)
     return expm1(half), -expm1(-half)
 
 
 def asinh(x: Array) -> Array:
     """The inverse of sinh: log(x + sqrt(x * x + 1))."""
-    size = abs(as_floats(x))
+    size = abs(as_floats(x, alone=True))
     small = where(size < 1, size, 0.0)
     square = small * small
     near = log1p(small + square / (1.0 + sqrt(1.0 + square)))
@@ -42,7 +42,7 @@ def asinh(x: Array) -> Array:
 
 def acosh(x: Array) -> Array:
     """The inverse of cosh of numbers from 1 on: log(x + sqrt(x * x - 1)); NaN below 1."""
-    x = as_floats(x)
+    x = as_floats(x, alone=True)
     above = where(x > 2, 0.0, x - 1.0)
     near = log1p(above + sqrt(above) * sqrt(above + 2.0))
     large = where(x > 2, x, 2.0)
@@ -53,7 +53,7 @@ def acosh(x: Array) -> Array:
 
 def atanh(x: Array) -> Array:
     """The inverse of tanh: half of log((1 + x) / (1 - x)); NaN outside of -1 to 1."""
-    x = as_floats(x)
+    x = as_floats(x, alone=True)
     return 0.5 * (log1p(x) - log1p(-x))
 
 

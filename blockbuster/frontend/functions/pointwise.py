@@ -72,6 +72,7 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """``x`` where it is between two bounds, and the nearer bound elsewhere."""
     if min is None and max is None:
         raise ValueError("clip needs a bound: min, max, or both")
+    x = np.asarray(x) if type(x) in (int, float) else x  # NumPy's array of a number has a dtype
     x = x if min is None else maximum(x, min)
     return x if max is None else minimum(x, max)
 
@@ -104,9 +105,14 @@ def round(x: Array, decimals: int = 0) -> Array:
     return apply("round", x * scale) / scale
 
 
+def fabs(x: Array) -> Array:
+    """The absolute value, a float."""
+    return abs(as_floats(x, alone=True))
+
+
 def rint(x: Array) -> Array:
     """The nearest whole number, a float; ties go to even numbers."""
-    return apply("round", as_floats(x))
+    return apply("round", as_floats(x, alone=True))
 
 
 def tan(x: Array) -> Array:
@@ -141,7 +147,7 @@ def sign(x: Array) -> Array:
 
 def exp2(x: Array) -> Array:
     """2 to the power of ``x``."""
-    return apply("pow", 2.0, x)
+    return apply("pow", 2.0, as_floats(x, alone=True))
 
 
 def log2(x: Array) -> Array:
@@ -156,12 +162,12 @@ def log10(x: Array) -> Array:
 
 def degrees(x: Array) -> Array:
     """An angle of radians in degrees."""
-    return x * (180 / math.pi)
+    return as_floats(x, alone=True) * (180 / math.pi)
 
 
 def radians(x: Array) -> Array:
     """An angle of degrees in radians."""
-    return x * (math.pi / 180)
+    return as_floats(x, alone=True) * (math.pi / 180)
 
 
 def sinc(x: Array) -> Array:
@@ -296,7 +302,8 @@ ROWS = (
         reference=NUMPY["relu"]),
     Row(erf, _GROUP, torch=("erf", "special.erf", "Tensor.erf"), examples=_ANY,
         reference=NUMPY["erf"]),
-    Row(abs, _GROUP, ("absolute", "abs", "fabs"), torch=("abs", "absolute", "Tensor.abs"),
+    Row(fabs, _GROUP, ("fabs",), examples=_ANY, public=False),
+    Row(abs, _GROUP, ("absolute", "abs"), torch=("abs", "absolute", "Tensor.abs"),
         examples=_ANY),
     _of(square, *_ANY),
     Row(reciprocal, _GROUP, torch=("reciprocal", "Tensor.reciprocal"), examples=_POSITIVE,

@@ -136,7 +136,7 @@ def vector_norm(x: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, axis, keepdims)
     if ord == 0:
-        return reduce_axes("sum", apply("where", size != 0, 1.0, 0.0), axis, keepdims)
+        return reduce_axes("sum", apply("where", size != 0, 1.0, size), axis, keepdims)
     if ord == 1:
         return sum(size, axis, keepdims)
     return sum(size**ord, axis, keepdims) ** (1 / ord)
