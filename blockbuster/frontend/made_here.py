@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blockbuster.errors import TraceError
@@ -53,7 +54,7 @@ def _traced_for(trace: Trace, made: Any) -> Any:
         return made
     dtype = str(made.dtype).removeprefix("torch.")
     first, *others = made.flatten()[:2].tolist()
-    if others and others[0] != first:
+    if others and others[0] != first and not isnan(first):
         if not isinstance(first, int):
             return made
         return (positions(trace, len(made), 0, 1) * (others[0] - first) + first).astype(dtype)

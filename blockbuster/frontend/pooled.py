@@ -68,6 +68,8 @@ def as_factors(asked: Operation) -> TracedArray | None:
     that are mostly padding. None for a longer axis, and for one of unknown length.
     """
     (x,), params = asked.operands, asked.params
+    if not -x.ndim <= params["axis"] < x.ndim:
+        return None  # refused where it is recorded
     axis = params["axis"] % x.ndim
     dims, own = asked.trace.dims, x.axes[axis]
     if x.kind != FLOAT or dims.has(own, FACTORS + 1) is not False or not dims.has(own, 1):

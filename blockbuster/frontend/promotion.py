@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, array_at
+from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.kinds import (
     FLOAT,
     INDEX,
     MASK,
+    MOVES,
     SCALAR,
     WHOLE_NUMBERS,
     dtype_of_kind,
@@ -44,6 +46,10 @@ from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
+
+
+OF_OURS = ("rsqrt", "sigmoid", "silu", "gelu", "relu", "erf", "reciprocal")
+"""Functions of one number that make wide floats of narrow integers, as their texts in NumPy do."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequen
         return operands
     kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
     dtype = _default(trace)
-    if op in FUNCTIONS and len(operands) == 1 and not trace.of_tensors:
+    if op in FUNCTIONS and op not in OF_OURS and len(operands) == 1 and not trace.of_tensors:
         dtype = np.result_type(dtype_of_kind(arrays[0].kind), np.float16).name
     needless = common_dtype(trace) == dtype and {x.kind for x in arrays} <= {MASK, INDEX}
     if needless or result_kind(op, kinds) != FLOAT:
@@ -166,10 +172,20 @@ def _as_elements(op: str, numbers: Sequence[Any]) -> Sequence[Any]:
     if op not in ("where", "maximum", "minimum", *PREDICATES):
         return numbers
     arrays = [x for x in numbers if isinstance(x, TracedArray) and x.kind == FLOAT]
+    if op in PREDICATES and not all(map(_is_stored, arrays)):
+        return numbers  # what is computed has more digits than 16 bits hold
     dtype = met(dtype_name(x) for x in arrays)
     if not arrays or dtype not in ("float16", "bfloat16"):
         return numbers
     return [nearest(n, dtype) if type(n) is float else n for n in numbers]
+
+
+def _is_stored(x: TracedArray) -> bool:
+    """True for an input, for what was cast, and for their elements under other axes."""
+    equation = equation_of(x)
+    while equation is not None and equation.op in MOVES:
+        equation = equation_of(array_at(x.trace, equation.arrays[0]))
+    return equation is None or equation.op == "cast"
 
 
 def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:

@@ -197,6 +197,22 @@ def recurrent_on_tensors(
     return torch.cat((ways.flatten(0, 1), *last))
 
 
+def resampled_tensor(x: Any, given: Mapping[str, Any]) -> Tensor:
+    """``torch.nn.functional.interpolate`` of a tensor, or of a NumPy array in float64."""
+    import torch
+
+    wide = x if is_tensor(x) else torch.from_numpy(np.array(x, dtype=np.float64))
+    return torch.nn.functional.interpolate(wide, **given)
+
+
+def resampled_shape(given: Sequence[int], named: Mapping[str, Any]) -> tuple[int, ...]:
+    """The shape of what ``interpolate`` makes of a tensor of a shape, by torch's own rules."""
+    import torch
+
+    nothing = torch.empty(given, device="meta")
+    return tuple(torch.nn.functional.interpolate(nothing, **named).shape)
+
+
 BACKENDS = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
 """What computes torch's attention, the fastest on Hopper first."""
 

@@ -32,6 +32,7 @@ from blockbuster.frontend.moves import Flip, Ranked, Scattered, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.recurrent import Recurrent
+from blockbuster.frontend.resampled import Resampled
 from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.ir.lengths import completed
 from blockbuster.runtime.first_launch import Compare, Refused
@@ -66,6 +67,7 @@ SAVED = {
         Product,
         Ranked,
         Recurrent,
+        Resampled,
         Scattered,
         Take,
         WholeArrays,

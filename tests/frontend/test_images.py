@@ -48,7 +48,13 @@ WRONG = [
     (lambda x, w: F.unfold(x, 6), "no window of 6 elements fits"),
     (lambda x, w: x.unfold(1, 2, 0), "unfold with step=0"),
     (lambda x, w: x.narrow(1, 2, 3), "narrow to 3 elements from 2 on, of 4"),
-    (lambda x, w: F.interpolate(x, scale_factor=0.1), "leaves no pixel"),
+    (lambda x, w: F.interpolate(x, scale_factor=0.1), "greater than 0, but got(.|\n)*output"),
+    (lambda x, w: F.interpolate(x, (8, 8), 2), "only one of size or scale_factor"),
+    (lambda x, w: F.interpolate(x, (8,)), "same number of spatial dimensions"),
+    (lambda x, w: F.interpolate(x, 8, align_corners=True), "align_corners option can only be set"),
+    (lambda x, w: F.interpolate(x, 8, mode="linear"), "Got 4D input, but linear mode needs 3D"),
+    (lambda x, w: F.interpolate(x, scale_factor=float("nan")), "interpolate"),
+    (lambda x, w: F.interpolate(x[:, :, :0], 8), "greater than 0"),
     (lambda x, w: F.pixel_shuffle(x, 3), "pixel_shuffle of 4 channels by 3"),
     (lambda x, w: F.pixel_unshuffle(x, 3), "pixel_unshuffle of 5 x 5 pixels by 3"),
     (lambda x, w: F.channel_shuffle(x, 3), "channel_shuffle of 4 channels in 3 groups"),
@@ -57,10 +63,6 @@ WRONG = [
 UNKNOWN = [
     (lambda x, w: F.max_pool2d(x, 2, return_indices=True)[0], "return_indices=False"),
     (lambda x, w: F.fold(x[:, :, 0], (5, 5), 1), r"fold of windows(.|\n)*conv_transpose2d"),
-    (
-        lambda x, w: F.interpolate(x, scale_factor=2, mode="bicubic", antialias=True),
-        "antialias=True",
-    ),
     (nn.InstanceNorm2d(4, track_running_stats=True), "changes its running statistics"),
 ]
 

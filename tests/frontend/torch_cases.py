@@ -193,6 +193,7 @@ CASES: Mapping[str, list[Case]] = {
     "contiguous": on(lambda x: x.contiguous() + x.clone()),
     "copy_": pair(lambda x, y: (x * 2).copy_(y) + x),
     "fill_": on(lambda x: (x * 2).fill_(3.0) + torch.fill_(x * 2, 1.0)),
+    "fill_diagonal_": on(lambda x: (x @ x.T).fill_diagonal_(3.0)),
     "zero_": on(lambda x: (x * 2).zero_() + torch.zero_(x * 2)),
     "masked_fill": pair(lambda x, y: x.masked_fill(y > 0, -1.0)),
     "where_of": pair(lambda x, y: x.where(x > 0, y) + torch.where(x > y, x, 0.0)),
@@ -303,6 +304,8 @@ CASES: Mapping[str, list[Case]] = {
     "split": on(
         lambda x: sum(x.split(2, dim=1)), lambda x: torch.split(x, [2, 4], 1)[1],
         lambda x: torch.cat(x.split(4, dim=-1)[::-1], -1),
+    ),
+    "split_with_sizes": on(
         lambda x: x.split_with_sizes([1, 2, 3], -1)[2],
         lambda x: torch.split_with_sizes(x, split_sizes=[1, 5], dim=1)[1],
     ),

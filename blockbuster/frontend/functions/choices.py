@@ -114,6 +114,11 @@ def _of_matrices(x: TracedArray, offset: int) -> TracedArray:
     return element_where(rows == columns, x, -1 if wide else -2, False)
 
 
+def torch_diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """``diagonal`` as torch spells it."""
+    return diagonal(x, offset, dim1, dim2)
+
+
 def sum_of_diagonal(x: Array, offset: int = 0) -> Array:
     """The sum of the elements whose column is ``offset`` behind their row."""
     return sum(diagonal(x, offset))
@@ -138,11 +143,12 @@ ROWS = (
         reference=_index_copied, note=_CALL),
     Row(one_hot, _GROUP, examples=(example("int: M", 4), example("int: M N", 5)),
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
-    Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), ("diagonal", "Tensor.diagonal"),
+    Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), (),
         (example("M M"), example("M=3 N=4"), example("M=4 N=3"), example("M=4 N=3", -1),
-         example("B M M", 0, 1, 2), example("M N=3 M", 1, axis1=2, axis2=0),
-         example("B M M", 0, -2, -1)),
+         example("B M M", 0, 1, 2), example("M N=3 M", 1, axis1=2, axis2=0)),
         note="Of matrices, which it reads whole."),
+    Row(torch_diagonal, _GROUP, torch=("diagonal", "Tensor.diagonal"), public=False,
+        examples=(example("B M M", 0, -2, -1),), reference=np.diagonal),
     Row(sum_of_diagonal, _GROUP, ("trace",), (), ("trace",),
         (example("M M"),), note="Of a matrix, which it reads whole.", public=False),
 )  # fmt: skip

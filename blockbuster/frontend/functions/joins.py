@@ -205,6 +205,11 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     return found if met.name == x.kind else found.astype(dtype_of_kind(x.kind))
 
 
+def torch_take(x: Array, index: Array) -> Array:
+    """``take`` as torch spells it: of the flattened tensor."""
+    return take(x, index)
+
+
 def index_select(x: Array, axis: int, index: Array) -> Array:
     """``take`` as torch spells it."""
     return take(x, index, axis)
@@ -268,8 +273,10 @@ ROWS = (
     Row(repeat, _GROUP, ("repeat",), note=FREE,
         torch=("repeat_interleave", "Tensor.repeat_interleave"),
         examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
-    Row(take, _GROUP, ("take",), ("take",), ("take", "Tensor.take"), note=_CALL,
-        examples=(example("N K", "int: B M", axis=0), example("M N", "int: B"))),
+    Row(take, _GROUP, ("take",), ("take",), note=_CALL,
+        examples=(example("N K", "int: B M", axis=0),)),
+    Row(torch_take, _GROUP, torch=("take", "Tensor.take"), public=False,
+        examples=(example("M N", "int: B"),), reference=np.take),
     Row(index_select, _GROUP, torch=("index_select", "Tensor.index_select"), public=False,
         examples=(example("M N", 1, "int: B"),), reference=lambda x, axis, i: np.take(x, i, axis)),
     Row(embedding, _GROUP, torch=("nn.functional.embedding",), note=_CALL,

@@ -24,8 +24,7 @@ SCANS = {np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.mini
 
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
-    "diagonal": "k", "dim1": "axis1", "dim2": "axis2", "index": "indices",
-    "split_sizes": "split_size_or_sections",
+    "diagonal": "k",
     "a_min": "min", "a_max": "max",
 }  # fmt: skip
 """Our names of libraries' parameters."""

@@ -56,7 +56,7 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
     is_narrow = isinstance(input, TracedArray) and dtype_name(input) in _NARROW
     if is_narrow and beta == 1 and threshold >= LINEAR:
         return soft
-    return where(x > _in_float32(threshold), input, soft if beta == 1 else soft / beta)
+    return where(x > _in_float32(input, threshold), input, soft if beta == 1 else soft / beta)
 
 
 def log_sigmoid(input: Array) -> Array:
@@ -128,18 +128,19 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
     """``x`` moved towards 0 by ``lambd``, and 0 where it is nearer."""
     if lambd < 0:
         raise trace_error(f"softshrink by {lambd}", hint="lambd is 0 or more")
-    moved = where(input > _in_float32(lambd), input - lambd, input * 0.0)
-    return where(input < _in_float32(-lambd), input + lambd, moved)
+    moved = where(input > _in_float32(input, lambd), input - lambd, input * 0.0)
+    return where(input < _in_float32(input, -lambd), input + lambd, moved)
 
 
 def threshold(input: Array, threshold: float, value: float) -> Array:
     """``x`` above a threshold, and a value elsewhere."""
-    return where(input <= _in_float32(threshold), value, input)
+    return where(input <= _in_float32(input, threshold), value, input)
 
 
-def _in_float32(number: float) -> np.floating[Any]:
+def _in_float32(x: Array, number: float) -> Any:
     """A number that torch compares with 16-bit elements as it is, in a function of its own."""
-    return np.float32(number)
+    is_narrow = isinstance(x, TracedArray) and dtype_name(x) in _NARROW
+    return np.float32(number) if is_narrow else number
 
 
 def prelu(input: Array, weight: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -40,6 +40,11 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Arra
         hint = "sizes of parts add up to the axis"
         raise trace_error(f"torch.split of {extent} elements into {sizes}", hint=hint)
     return tuple(cut_at(input, ends, dim))
+
+
+def split_with_sizes(input: Array, split_sizes: Sequence[Any], dim: int = 0) -> tuple[Array, ...]:
+    """An axis cut into parts of several sizes."""
+    return split(input, split_sizes, dim)
 
 
 def _in_a_tuple(function: Callable[..., list[Array]], name: str) -> Callable[..., Array]:
@@ -116,7 +121,7 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 ROWS = (
-    with_method(split, "split", "unsafe_split", "split_with_sizes"),
+    with_method(split, "split", "unsafe_split"), with_method(split_with_sizes, "split_with_sizes"),
     with_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
     with_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),
     with_method(_in_a_tuple(array_split, "tensor_split"), "tensor_split"),

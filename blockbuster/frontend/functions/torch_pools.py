@@ -23,6 +23,7 @@ from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import expand_dims, unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.limits import UNROLLED
 from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
@@ -234,14 +235,16 @@ def _adaptive(name: str, fold: Callable[..., Array], x: Array, count: int, size:
 
 def _parts(fold: Callable[..., Array], x: Array, axis: int, count: int) -> Array:
     """The folds of ``count`` parts of an axis, which overlap by an element where their number does
-    not divide the axis: part i begins at i * extent // count, and ends where the next one does, or
-    an element later.
+    not divide the axis: part i begins at i * extent // count, and ends where the next one begins,
+    or an element later.
     """
     extent = known(x.shape[axis])
     if isinstance(extent, SizeExpr) or not extent % count:
         return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
-    rank = len(x.shape) - axis + 1
-    part, place = (positions(x.trace, n, at, rank) for at, n in enumerate((count, extent)))
+    if x.kind != FLOAT:
+        raise trace_error(f"a pool of integers to {count} of {extent}", hint="take x.float()")
+    rank, lengths = len(x.shape) - axis + 1, (count, x.shape[axis])
+    part, place = (positions(x.trace, n, at, rank) for at, n in enumerate(lengths))
     first, behind = part * extent // count, -((part + 1) * -extent // count)
     inside, elements = (place >= first) & (place < behind), expand_dims(x, axis)
     if fold is max:
