@@ -16,6 +16,7 @@ from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
 from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
 from blockbuster.rules.factor_out import FactorOut
+from blockbuster.rules.factor_out_exp import FactorOutExp
 from blockbuster.rules.faults import OnFault
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
@@ -25,6 +26,7 @@ from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
 from blockbuster.rules.made_again import made_again
 from blockbuster.rules.materialize import Materialize
+from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
@@ -63,12 +65,14 @@ RULES: tuple[Rule, ...] = (
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
     FactorOut(),  # after fusion: it needs one body from the factor to the fold
     RepairByLaw(),  # behind what moves a factor out of a fold as it is
+    FactorOutExp(),  # last: as an exponential is undone for its factor, others have left all folds
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
 
 ROLLING_RULES: tuple[Rule, ...] = (
     *RULES[:-2],
+    MonotoneOutOfExtremum(),  # what needs no repair, and no order of rows
     RollingUpdate(),  # what is left to wait for another fold, behind all that need no repair
     *RULES[-2:],
 )
@@ -156,6 +160,7 @@ __all__ = [
     "ExtendMap",
     "ExtendMapOverAncestors",
     "FactorOut",
+    "FactorOutExp",
     "ExtendMapOverCopies",
     "FoldColumns",
     "FuseElementwise",
@@ -165,6 +170,7 @@ __all__ = [
     "LocalLinearity",
     "Match",
     "Materialize",
+    "MonotoneOutOfExtremum",
     "PeelFirstIteration",
     "Refusal",
     "Remake",

@@ -62,7 +62,7 @@ def run_beside(match: Match, found: Waiting) -> Graph:
     given = [new[-1], *(new[port] for port in leads), *found.parameters]
     axes, own = alone.types[0].axes, match.value("fold", found.fold.port)
     instead[own] = by_dim(edit, found.restored, given, axes, match.origin())
-    instead |= _others(match, found.fold.port, edit, instead)
+    instead |= without(match, "fold", found.fold.port, edit, instead)
     edit.redirect_all([*instead], [*instead.values()])
     return edit.finish()
 
@@ -82,16 +82,16 @@ def _add_inside(match: Match, found: Waiting, joined: Joined, known: dict[Value,
         known[Value(position)] = joined.apply(node, operands)
 
 
-def _others(
-    match: Match, port: int, edit: Builder, instead: Mapping[Value, Value]
+def without(
+    match: Match, fold: str, port: int, edit: Builder, instead: Mapping[Value, Value]
 ) -> dict[Value, Value]:
     """The other results of the map that waits, from a map of their own, and what these replace."""
-    others = [p for p in range(len(match.map("fold").results)) if p != port]
+    others = [p for p in range(len(match.map(fold).results)) if p != port]
     if not others:
         return {}
-    rest, order = select_results(match.node("fold"), others, rebuild)
+    rest, order = select_results(match.node(fold), others, rebuild)
     operands = [instead.get(value, value) for value in rest.operands]
     made = zip(
         order, edit.add(rest.op, *operands, hints=rest.hints, origin=rest.origin), strict=True
     )
-    return {match.value("fold", old): new for old, new in made if old != port}
+    return {match.value(fold, old): new for old, new in made if old != port}

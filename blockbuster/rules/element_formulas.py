@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, functions_of, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.base import maker_of, map_of
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
@@ -113,11 +113,15 @@ def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list
 
 
 def folded_of(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
-    """What a result of a map is folded from, element by element: before a fold of rows."""
-    op = map_of(node)
+    """What a result of a map is folded from, element by element."""
+    return formulas[before_rows(map_of(node), port)]
+
+
+def before_rows(op: Map, port: int) -> Value:
+    """What a map folds its result ``port`` from, before a fold of rows."""
     value, result = op.body.outputs[port].value, op.results[port]
     assert not isinstance(result, Collect)
     maker = maker_of(op.body, value)
     if maker is not None and maker.op == Functional(ROW_FOLDS[result.monoid]):
-        return formulas[maker.operands[0]]
-    return formulas[value]
+        return maker.operands[0]
+    return value

@@ -11,9 +11,6 @@ The rows ``MOVES`` of the table of laws say what leaves which folds, and through
 
 - A factor leaves sums, through what is linear: products, quotients, where, row sums and dots
   (dropout after a softmax). Nothing may be added: digits would cancel behind the sum.
-- In sums, exp(x - m) becomes exp(x), and exp(-m) waits. So a softmax written with its own maximum
-  becomes one pass. exp(x) alone can overflow; ``safe`` carries it under a running maximum, and
-  there m cancels.
 - A factor that is not negative leaves maxima and minima (the largest weight of a softmax). It is
   an exponential, or the reciprocal of what sums and products make of exponentials.
 - Of absolute values, |r| leaves the largest: a root waits, so the scale by which a normed row is
@@ -35,16 +32,15 @@ extremum only if:
   NaN; r times the smallest |e| would be 0.
 - Nothing else in the map waits for the loop that the factor waits for.
 
-Termination: the factor moves one level out, or a map has fewer exponentials of what its iterations
-share. Only extensions move a factor in, and they terminate.
-Source: ours; sum r e = r sum e, exp(a + b) = exp(a) exp(b), max r e = r max e for r >= 0, and
-max |r e| = |r| max |e|.
+Termination: the factor moves one level out. Only extensions move a factor in, and they terminate.
+Source: ours; sum r e = r sum e, max r e = r max e for r >= 0, and max |r e| = |r| max |e|.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, call
@@ -73,10 +69,11 @@ class FactorOut(MoveOut):
 
     name = "factor-out"
     in_place = True
+    rows: ClassVar[tuple[Law, ...]] = MOVES
 
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         node, said = graph.nodes[position], dict[int, str]()
-        for found, law, reason in _tried(graph, position, Origin()):
+        for found, law, reason in _tried(graph, position, Origin(), self.rows):
             if not reason:
                 yield name_of(graph, node.operands[found.port]), ""
                 return
@@ -88,15 +85,17 @@ class FactorOut(MoveOut):
             yield name_of(graph, node.operands[port]), stays
 
     def apply(self, match: Match) -> Graph:
-        tried = _tried(match.graph, match.nodes["map"], match.origin())
+        tried = _tried(match.graph, match.nodes["map"], match.origin(), self.rows)
         found, law = next((found, law) for found, law, reason in tried if not reason)
         return _taken_out(match, found, [*results_with(found, law)])
 
 
-def _tried(graph: Graph, position: int, origin: Origin) -> Iterator[tuple[Unscaled, Law, str]]:
+def _tried(
+    graph: Graph, position: int, origin: Origin, rows: Sequence[Law]
+) -> Iterator[tuple[Unscaled, Law, str]]:
     """The operands of a map with what has their factor, by each row, and why the factor stays."""
     op = map_at(graph, position)
-    for law in MOVES:
+    for law in rows:
         if any(folds(result, law) for result in op.results):
             for port in made_beside(graph, position):
                 found = Unscaled(op, port, origin, law.passes, law.exponential)

@@ -91,7 +91,7 @@ LAWS = (
     Law("shift of a sum", _SHIFTED, "shift", ("+",), leaves="s times the number of elements"),
     *AT_EXTREMA,
 )
-"""Every law. The tests prove each row, and refute it without its condition."""
+"""What repairs and combines. The tests prove each row, and refute it without its condition."""
 
 MOVES = (
     *SCALES[:2],
@@ -99,14 +99,18 @@ MOVES = (
         "size of a scale", call("mul", call("abs", Arg(1)), Arg(0)), "factor", ("max",),
         passes=("abs", "row_max"), made_by=("sqrt", "rsqrt"),
     ),
+)  # fmt: skip
+"""What moves out of folds, in the order in which it is tried. Values without a root as their factor
+are in the range of floats, too: it has half their exponents."""
+
+EXPONENTIALS = (
     Law(
         "exponential of a shift", call("mul", call("exp", Arg(1)), Arg(0)), "factor", ("+",),
         passes=_LINEAR, exponential=True,
     ),
 )  # fmt: skip
-"""What moves out of folds, in the order in which it is tried: as an exponential is undone for its
-factor, others have left. Values without a root as their factor are in the range of floats, too: it
-has half their exponents."""
+"""What moves out of sums when nothing else does: it undoes exponentials for their factor, which may
+be what keeps another factor in range."""
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,14 @@ def made_beside(graph: Graph, position: int) -> Iterator[int]:
             yield port
 
 
+def waiting(graph: Graph, position: int) -> Iterator[int]:
+    """The ports of ``made_beside`` that wait for another map over the dim that shares a list."""
+    others = tuple(dict.fromkeys(sharing(graph, position)))
+    for port in made_beside(graph, position):
+        if any(_waits(graph, graph.nodes[position].operands[port], other) for other in others):
+            yield port
+
+
 def why_it_stays(graph: Graph, position: int, found: Unscaled, law: Law) -> str:
     """Why a factor stays in all folds, or "": in lists it may stay where that costs no pass."""
     reason = first_iteration_gone(graph, position) or _in_an_extremum(graph, position, found, law)
@@ -131,9 +139,13 @@ def _in_an_extremum(graph: Graph, position: int, found: Unscaled, law: Law) -> s
     )
 
 
+UNSIGNED = "proofs do not decide whether it is negative"
+
+
 def out_of_range(law: Law) -> str:
     """Why a factor stays that is made by other functions than the law names."""
-    return f"it is none of {', '.join(law.made_by)}: values could leave the range of floats"
+    range_or_sign = "values could leave the range of floats" if law.signs == ANY else UNSIGNED
+    return f"it is none of {', '.join(law.made_by)}: {range_or_sign}"
 
 
 def _not_made_by(graph: Graph, factor: Value, law: Law) -> str:

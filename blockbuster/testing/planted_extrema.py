@@ -45,6 +45,24 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
             yield +a yield max c }
           return p, t }""",
     ),
+    "monotone-out-of-extremum": (
+        """graph(X: K[M,K] = port) {
+          m = map K (x in !X) { r = row_max(x) yield max r }
+          p = map K (x_1 in !X, v = m) { u = v - x_1 over [M,K] a = row_max(u) yield max a }
+          return p }""",
+        """graph(X: K[M,K] = port, Y: K[M,K] = port) {
+          m = map K (x in !X) { t = row_sum(x) yield +t }
+          p = map K (x_1 in !X, y in !Y, v = m) {
+            w = add(x_1, y) u = maximum(w - v, 1) over [M,K] a = row_max(u) yield max a }
+          return p }""",
+        """graph(X: K[M,K] = port, Y: K[M,K] = port) {
+          s, m = map K (x in !X) { r = row_max(x) t = row_sum(x) yield max r yield +t }
+          c = m + s over [M]
+          p, q = map K (x_1 in !X, y in !Y, v = c) {
+            w = mul(y, x_1) u = minimum(w + v, 2) over [M,K] a = row_min(u) b = row_sum(w)
+            yield min a yield +b }
+          return p, q, s }""",
+    ),
 }
 
 SCALED_EXTREMA: tuple[str, ...] = (

@@ -247,6 +247,8 @@ SITES: Mapping[str, tuple[str, ...]] = {
           }
           return p, q
         }""",
+    ),
+    "factor-out-exp": (
         """graph(X: K[M,K] = port, Y: K[N,K] = port) {
           s = map K (x in !X) { t = row_max(x) yield max t }
           v = -s

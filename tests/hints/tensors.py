@@ -240,7 +240,7 @@ OTHERS = (
            lambda x, labels: F.multi_margin_loss(x, labels, p=2), x="4 8", labels="int64: 4"),
     traced("as one tuple, torch.zeros((n, m))", lambda x: x + torch.zeros(x.shape[0], x.shape[1]),
            lambda x: x + torch.zeros((x.shape[0], x.shape[1]))),
-    traced("w = torch.ones_like(x)", set_in(lambda x: torch.ones(3)),
+    traced("w = torch.ones_like(x)", set_in(lambda x: torch.tensor([1.0, 2.0, 3.0])),
            set_in(torch.ones_like), x="3"),
 )  # fmt: skip
 

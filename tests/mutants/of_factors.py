@@ -66,7 +66,7 @@ def parts() -> tuple[Mutant, ...]:
 
 def shared_exponentials() -> tuple[Mutant, ...]:
     """Exponentials of shifts."""
-    rule, file = RULE, "unscaled"
+    rule, file = "FactorOutExp", "unscaled"
     return (
         Mutant("exp: any function", rule, "separate", 'case Call("exp", (a,)):',
                'case Call("exp" | "sigmoid", (a,)):'),
@@ -108,10 +108,10 @@ def scaled_extrema() -> tuple[Mutant, ...]:
 
 def scaled_magnitudes() -> tuple[Mutant, ...]:
     """Largest absolute values."""
-    rule, file, values, rows = RULE, "shared_factor", "unscaled", "for law in MOVES:"
+    rule, file, values, rows = RULE, "shared_factor", "unscaled", "for law in rows:"
 
     def with_row(changed: str) -> str:
-        return f"for law in (*MOVES, replace(MOVES[2], {changed})):"
+        return f"for law in (*rows, replace(rows[2], {changed})):"
 
     return (
         Mutant("magnitude: signed", rule, values,

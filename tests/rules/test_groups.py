@@ -9,7 +9,7 @@ import blockbuster as bb
 from blockbuster.ir.parse import parse
 from blockbuster.ir.ports import results_at
 from blockbuster.ir.verify import verify
-from blockbuster.rules import FactorOut, LocalLinearity, fuse, reasons, safe
+from blockbuster.rules import FactorOut, FactorOutExp, LocalLinearity, fuse, reasons, safe
 from blockbuster.testing.planted_sites import SITES
 from blockbuster.testing.sites import UNSETTLED, difference, flaw, sites
 from tests.random_programs.walks import EVERY_RULE
@@ -54,7 +54,7 @@ LED = [
         yield +l = a
         yield +z by l: x * exp(r - r2) }
       return p, q }"""),
-    (FactorOut(), """graph(X: K[M,K] = port, Y: K[N,K] = port, Z: K[M,N] = port) {
+    (FactorOutExp(), """graph(X: K[M,K] = port, Y: K[N,K] = port, Z: K[M,N] = port) {
       m = map K (x in !X) { t = row_max(x) yield max t }
       v = -m
       p, q, b = map K (x_1 in !X, v_1 = v, y in !Y, z in !Z) {

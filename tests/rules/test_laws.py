@@ -12,13 +12,14 @@ from blockbuster.ir.expr import FUNCTIONS as SCALAR_FUNCTIONS
 from blockbuster.ir.expr import Arg, Const, call
 from blockbuster.ir.parse import parse
 from blockbuster.rules import laws
-from blockbuster.rules.laws import LAWS, Question, Repaired, repaired
+from blockbuster.rules.laws import EXPONENTIALS, LAWS, MOVES, Question, Repaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 from tests.mutants.mutate import Copies
 from tests.parameters import rest_slow
 from tests.rules.law_programs import broken_sides, passed_sides, reads_neutral, repair_sides, sides
 
-ROWS = [(law, monoid) for law in LAWS for monoid in law.monoids]
+ALL = tuple(dict.fromkeys((*LAWS, *MOVES, *EXPONENTIALS)))
+ROWS = [(law, monoid) for law in ALL for monoid in law.monoids]
 BROKEN = [
     pytest.param(pair, id=f"{law.name}, {monoid}, {name}")
     for law, monoid in ROWS
@@ -47,7 +48,7 @@ def test_every_row_with_a_condition_is_tried_without_it():
     assert len(BROKEN) == conditions > 0
 
 
-PASSED = [(name, law) for law in LAWS for name in law.passes]
+PASSED = [(name, law) for law in (*LAWS, *EXPONENTIALS) for name in law.passes]
 
 
 @pytest.mark.parametrize(("name", "law"), PASSED, ids=[name for name, _ in PASSED])
@@ -61,6 +62,7 @@ def test_a_factor_of_any_sign_passes_no_extremum():
 
 
 def test_only_the_size_of_a_factor_passes_absolute_values():
+    assert MOVES[-1].passes == ("abs", "row_max")  # as a factor that is not negative passes rows
     assert bb.prove_equal(*passed_sides("abs", LAWS[0], "abs(s)")).equal
     assert bb.prove_equal(*passed_sides("abs", LAWS[0])).equal is False
 
@@ -80,8 +82,8 @@ def _sums(inside, outside):
 
 
 USES = (
-    "beside", "dependent_folds", "factor_out", "repair_by_law", "rolling_update", "shared_factor",
-    "unscaled",
+    "beside", "dependent_folds", "factor_out", "factor_out_exp", "monotone_out_of_extremum",
+    "repair_by_law", "rolling_update", "shared_factor", "unscaled",
 )  # fmt: skip
 
 

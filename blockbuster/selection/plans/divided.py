@@ -249,7 +249,7 @@ class _Search:
         times = PRIORS.little_to_do_factor
         much = times * self._little if self._machine.kind != CPU else inf
         try:
-            self._whole.expect_shared()
+            self._expect_shared(self._whole)
             number, taken = self._best_form(self._whole, times, much)
         except EmitError:
             return None
@@ -341,7 +341,7 @@ class _Search:
             whole = bits == self._all and stored == given
             own = self._whole if whole else self._division.part(self._units, bits, chosen)
             if bits.bit_count() > 1:
-                own.expect_shared()
+                self._expect_shared(own)
             alone = (bits, stored) if self._division.forms.fusers else ()
             key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:
@@ -364,6 +364,11 @@ class _Search:
         read = (Value(at) for at in stored if self._units.crosses(Value(at), bits))
         lost = sum(value in self._together for value in read)
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
+
+    def _expect_shared(self, own: Part) -> None:
+        """Raise EmitError for a part whose kernels compute much again; NumPy's whole arrays do not."""
+        if self._machine.kind != CPU:
+            own.expect_shared()
 
     def _best_form(self, own: Part, times: float, limit: float = inf) -> tuple[int, Price]:
         """The number of a part's best form, and its price. Raises EmitError if it has none."""

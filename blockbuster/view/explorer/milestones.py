@@ -24,6 +24,7 @@ LATER = {
     "swap-shift-dot": "Rows are shifted after the product, by an outer product, not before it",
     "local-linearity": "Rows are scaled or shifted once, after the sum over all dots",
     "factor-out": "A factor that all terms of a fold share is multiplied once, after it",
+    "factor-out-exp": "exp(-m) is multiplied once, after the sum: the maximum need not come first",
     "fold-columns": "An operator on columns moves into the product, out of the rows' way",
 }
 """Rules that let something wait until after a sum, and what that gives."""

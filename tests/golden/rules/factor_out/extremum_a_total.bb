@@ -12,4 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale row_max>: it is none of exp, recip0, reciprocal: values could leave the range of floats
+# because: r stays in N<row_scale row_max>: it is none of exp, recip0, reciprocal: proofs do not decide whether it is negative

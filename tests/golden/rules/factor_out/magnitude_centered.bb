@@ -18,5 +18,5 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: c stays in N<row_shift row_scale abs(x) row_max>: it is none of exp, recip0, reciprocal: values could leave the range of floats
+# because: c stays in N<row_shift row_scale abs(x) row_max>: it is none of exp, recip0, reciprocal: proofs do not decide whether it is negative
 # because: r stays in N<row_shift row_scale abs(x) row_max>: c waits for the same loop

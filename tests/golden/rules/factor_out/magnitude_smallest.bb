@@ -12,4 +12,4 @@ graph(X: N[M] = port) {
   }
   return z
 }
-# because: r stays in N<x * y abs(x)>: it is none of exp, recip0, reciprocal: values could leave the range of floats
+# because: r stays in N<x * y abs(x)>: it is none of exp, recip0, reciprocal: proofs do not decide whether it is negative

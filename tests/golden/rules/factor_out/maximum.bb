@@ -11,4 +11,4 @@ graph(X: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_scale row_max>: it is none of exp, recip0, reciprocal: values could leave the range of floats
+# because: c stays in K<row_scale row_max>: it is none of exp, recip0, reciprocal: proofs do not decide whether it is negative

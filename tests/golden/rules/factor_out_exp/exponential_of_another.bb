@@ -13,4 +13,4 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# because: c stays in K<row_shift sigmoid(x) row_sum>: a is no multiple of it: a value takes add of elements and producers together
+# because: c stays in K<row_shift sigmoid(x) row_sum>: no fold depends on it

@@ -13,4 +13,3 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# because: c stays in K<row_shift exp(x) row_max>: it is none of exp, recip0, reciprocal: values could leave the range of floats
