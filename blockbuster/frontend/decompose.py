@@ -224,8 +224,10 @@ def _logsumexp(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ..
 
 
 def _log_softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    """x less the logarithm of a sum, which is NaN where it is infinite, as inf - inf is."""
     x = _ref(terms[0])
     total = recorder.fold(recorder.unary("exp", x, hint="e"), "+", equation.param("axis"))
+    total = recorder.apply(call("recip0", call("recip0", Arg(0))), total, hint="s")
     shift = recorder.unary("neg", recorder.unary("log", total, hint="z"), hint="c")
     return recorder.binary("add", x, shift, hint="y")
 
