@@ -266,8 +266,9 @@ class ArrayProgram:
             if isinstance(operand, Value):
                 return _as_taken(equation, place, array(operand))
             plain = None if operand is None else number(operand, sizes)
-            is_whole = plain is not None and self.is_integer(equation, plain)
-            return int(plain) if is_whole else plain
+            if plain is None or not self.is_integer(equation, plain):
+                return plain
+            return int(plain)
 
         with np.errstate(all="ignore"):
             for equation in self.equations:
