@@ -7,16 +7,44 @@ memory, beside the token. Of several positions, each element looks up the last o
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockbuster.frontend.captured import looked_at
+from blockbuster.frontend.indexing import is_on_axis
 from blockbuster.frontend.kinds import WHOLES
 from blockbuster.frontend.put_back import places
 from blockbuster.frontend.source import Refused
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
+
+
+def expect_on_axis(
+    x: TracedArray, axis: int, at: Any, op: str, *,
+    from_end: bool = True, ignored: int | None = None,
+) -> None:  # fmt: skip
+    """Raise NoSuchPosition, an IndexError with the user's line, for a position not on the axis.
+
+    ``at``: positions for the operation ``op``. Not looked at are those that are computed, those of
+    an argument or ``ignored``, on an axis of unknown size, or of an array that is not traced.
+    ``from_end``: negative ones count from the end.
+    """
+    if not hasattr(x, "axes"):
+        return
+    if hasattr(at, "axes"):  # a constant may have become an input
+        at = x.trace.recorded[0][at.value.port].value if at.value.node < 0 else None
+    known = None if at is None else looked_at(at if hasattr(at, "dtype") else np.asarray(at))
+    if known is None or "int" not in str(known.dtype):
+        return
+    known = known[known != ignored] if ignored is not None else known
+    ends = (int(known.min()), int(known.max())) if math.prod(known.shape) else ()
+    for end in ends:
+        on_axis = partial(is_on_axis, x.trace.dims, x.axes[axis], end, from_end=from_end)
+        x.trace.checked(on_axis, op, x)
 
 
 def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray:
@@ -27,6 +55,7 @@ def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray
     stand for ``axis``. If a position occurs several times, its last value counts, as in NumPy.
     Raises Refused for other positions.
     """
+    expect_on_axis(x, axis, at, "x[at]")
     at = x.trace.array(at)
     if at.kind not in WHOLES or at.ndim > 1:
         raise Refused(f"{at.kind} positions of {at.ndim} axes", "positions are integers in a row")

@@ -218,7 +218,7 @@ def _number_in(array: Any) -> float | None:
     """The number that an array of several floats holds everywhere; None for other arrays."""
     if str(array.dtype).removeprefix("torch.") not in _FLOATS or math.prod(array.shape) < 2:
         return None
-    plain = _plain(array)
+    plain = looked_at(array)
     for part in () if plain is None else (plain.reshape(-1)[:_LEAST], plain):
         found = on_host(part)
         is_one = (found == found.flat[0]) & (np.signbit(found) == np.signbit(found.flat[0]))
@@ -233,7 +233,7 @@ def _is_straight(row: Any) -> bool:
     return bool(np.isfinite(row).all() and np.count_nonzero(np.diff(row, 2)) <= _BENDS)
 
 
-def _plain(array: Any) -> Any:
+def looked_at(array: Any) -> Any:
     """An array whose elements can be looked at, in a dtype of NumPy's; None for others."""
     if not is_tensor(array):
         return array
@@ -248,7 +248,7 @@ def _matrix(array: Any, begins: Callable[[Any], bool] = _is_straight) -> Any:
     """
     rows, columns = (1, 1, *array.shape)[-2:]
     number = math.prod(array.shape)
-    plain = _plain(array) if number == rows * columns and _LEAST <= number <= MOST else None
+    plain = looked_at(array) if number == rows * columns and _LEAST <= number <= MOST else None
     if plain is None:
         return None
     matrix = plain.reshape(rows, columns)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from blockbuster.frontend.filled_outputs import ends
-from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, dtype_of_kind
 from blockbuster.frontend.means import sum_behind
 from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
@@ -23,7 +23,17 @@ from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.strips import Cut, Windows
 from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call, substitute
+from blockbuster.ir.expr import (
+    FUNCTIONS,
+    PREDICATES,
+    Arg,
+    Call,
+    Const,
+    Expr,
+    Size,
+    call,
+    substitute,
+)
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE, whole
 
@@ -35,6 +45,9 @@ WIDER = ("neg", "whole")
 
 LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
+
+LARGEST = 2.0**53
+"""From here on float64 does not, so that no text compares integers with such a number."""
 
 Decomposition = Callable[[ViewRecorder, Equation, tuple[Term, ...]], Ref]
 
@@ -54,7 +67,7 @@ def decompose(program: ArrayProgram) -> Primitives:
     def term(equation: Equation, at: int) -> Term:
         operand = equation.operands[at]
         if not isinstance(operand, Value):
-            return _whole_scalar(equation, operand)
+            return _whole_scalar(program, equation, operand)
         if equation.op in ("custom", "concat"):
             return held(operand)
         whole = _grows(equation, at, program.kind_of(operand))
@@ -98,13 +111,15 @@ def _grows(equation: Equation, at: int, kind: str) -> bool:
     return number and equation.kind in INTEGERS and kind in (INDEX, MASK)
 
 
-def _whole_scalar(equation: Equation, operand: Expr | None) -> Expr | None:
+def _whole_scalar(program: ArrayProgram, equation: Equation, operand: Expr | None) -> Expr | None:
     """A number or size beside integers: an integer where float32 might not hold it."""
-    if operand is None or equation.kind not in WHOLES or equation.op not in FUNCTIONS:
+    if operand is None or equation.op not in FUNCTIONS:
         return operand
-    large = isinstance(operand, Const) and abs(operand.value) >= LARGE
-    size = equation.kind in INTEGERS and not isinstance(operand, Const)
-    return call("whole", operand) if large or size else operand
+    if isinstance(operand, Const):
+        least = LARGEST if equation.op in PREDICATES else LARGE
+        is_large = program.is_integer(equation, operand.value) and abs(operand.value) >= least
+        return call("whole", operand) if is_large else operand
+    return call("whole", operand) if equation.kind in INTEGERS else operand
 
 
 def _ref(term: Term) -> Ref:
@@ -130,7 +145,8 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
     expr = Call(fn, tuple(a for a in args if a is not None))
     made = recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
-    return _wrapped(recorder, equation, made) if fn in WIDER else made
+    is_wider = fn in WIDER or any(isinstance(t, Call) and t.fn == "whole" for t in terms)
+    return _wrapped(recorder, equation, made) if is_wider else made
 
 
 def _wrapped(recorder: ViewRecorder, equation: Equation, made: Ref) -> Ref:
@@ -208,8 +224,10 @@ def _logsumexp(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ..
 
 
 def _log_softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    """x less the logarithm of a sum, which is NaN where it is infinite, as inf - inf is."""
     x = _ref(terms[0])
     total = recorder.fold(recorder.unary("exp", x, hint="e"), "+", equation.param("axis"))
+    total = recorder.apply(call("recip0", call("recip0", Arg(0))), total, hint="s")
     shift = recorder.unary("neg", recorder.unary("log", total, hint="z"), hint="c")
     return recorder.binary("add", x, shift, hint="y")
 

@@ -179,7 +179,8 @@ def _softmax(state: Shifted, x: Tensor) -> Tensor:
 
 
 def _log_softmax(state: Shifted, x: Tensor) -> Tensor:
-    return (_wide(x) - _log(state)).to(x.dtype)
+    top, total = state
+    return (_wide(x) - _log((top, recip0(recip0(total))))).to(x.dtype)
 
 
 FOLDS: Mapping[str, Fold] = {

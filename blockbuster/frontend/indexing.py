@@ -15,7 +15,7 @@ from blockbuster.errors import a_kind
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis
 from blockbuster.frontend.sizes import SizeExpr, scalar
-from blockbuster.frontend.source import Refused
+from blockbuster.frontend.source import OffAxis, Refused
 from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.lengths import ONE, ZERO, Length, share_of, whole
 
@@ -139,15 +139,21 @@ def _sized_place(dims: DimTable, axis: Axis, end: object) -> Length:
 
 
 def _position(dims: DimTable, axis: Axis, at: int) -> Taken | None:
-    least = at + 1 if at >= 0 else -at
-    there = dims.has(axis, least)
-    if there is False:
-        raise Refused(f"there is no position {at} on an axis of {dims.extent(axis)} elements")
-    extent = dims.length(axis)
-    if there is None:
-        dims.assume(extent - whole(least), "")
+    if not is_on_axis(dims, axis, at):
+        dims.assume(dims.length(axis) - whole(at + 1 if at >= 0 else -at), "")
     start = whole(at) if at >= 0 else dims.length(axis) + whole(at)
     return None if dims.length(axis) == ONE else Taken(start, ONE)
+
+
+def is_on_axis(dims: DimTable, axis: Axis, at: int, *, from_end: bool = True) -> bool:
+    """True if an axis has the position ``at``, False if that is not known.
+
+    ``from_end``: negative positions count from the end. Raises OffAxis if it has none.
+    """
+    there = dims.has(axis, at + 1 if at >= 0 else -at) if from_end or at >= 0 else False
+    if there is False:
+        raise OffAxis(f"there is no position {at} on an axis of {dims.word(axis)} elements")
+    return bool(there)
 
 
 def _sized_position(dims: DimTable, axis: Axis, at: SizeExpr) -> Taken:
@@ -155,7 +161,7 @@ def _sized_position(dims: DimTable, axis: Axis, at: SizeExpr) -> Taken:
     for length in (start, dims.length(axis) - start - ONE):
         there = dims.is_not_negative(length)
         if there is False:
-            raise Refused(f"there is no position {at!r} on an axis of {dims.word(axis)} elements")
+            raise OffAxis(f"there is no position {at!r} on an axis of {dims.word(axis)} elements")
         if there is None:
             dims.assume(length, "")
     return Taken(start, ONE)

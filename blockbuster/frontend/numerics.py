@@ -63,25 +63,21 @@ def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:  # noqa: ARG00
 @_quiet
 def logsumexp(x: Array, *, axis: int, keepdims: bool = False) -> Array:
     """log of the sum of exp(x) along an axis; -inf for a row of only -inf."""
-    top, total = _top_and_log(x - 0.0, axis)
-    return total + top if keepdims else np.squeeze(total + top, axis)
+    x = x - 0.0
+    top = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, np.zeros_like(top))
+    total = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return total if keepdims else np.squeeze(total, axis)
 
 
 @_quiet
 def log_softmax(x: Array, *, axis: int) -> Array:
-    """x minus its logsumexp, hence NaN on a row of only -inf.
+    """x minus its logsumexp, hence NaN on a row of only -inf, and on one with +inf.
 
     The maximum is subtracted first: x - top is exact near it, and the logarithm is small.
     """
-    top, total = _top_and_log(x - 0.0, axis)
-    return x - top - total
-
-
-def _top_and_log(x: Array, axis: int) -> tuple[Array, Array]:
-    """The maximum along an axis, 0 where it is infinite, and log of the sum of exp(x - maximum)."""
-    top = np.max(x, axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, np.zeros_like(top))
-    return top, np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True))
+    x = x - np.max(x - 0.0, axis=axis, keepdims=True)
+    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
 
 
 def rms_norm(x: Array, weight: Array | None, *, eps: float) -> Array:

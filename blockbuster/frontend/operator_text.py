@@ -10,7 +10,6 @@ import numpy as np
 
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand
-from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import FUNCTIONS, INFIX, Call, Const, Expr, Size
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
@@ -124,7 +123,8 @@ class OperatorText:
     def _operand(self, operand: Operand, equation: Equation) -> str:
         if isinstance(operand, Value):
             return self._names[operand]
-        whole = equation.kind in ("index", *INTEGERS)
+        value = operand.value if isinstance(operand, Const) else 0
+        whole = self._program.is_integer(equation, value)
         kinds = [self._program.kind_of(a) for a in equation.arrays]
         floats = bool(kinds) and all(kind == "float" for kind in kinds)
         return "None" if operand is None else self._scalar(operand, whole=whole, plain=floats)
@@ -136,7 +136,7 @@ class OperatorText:
         """
         match expr:
             case Const(value):
-                return _number(value, whole=whole or plain)
+                return str(int(value)) if whole else _number(value, whole=plain)
             case Size(dim) if whole or plain:
                 return self._sizes[dim]
         return f"{'int' if whole else 'float'}({self._nested(expr)})"

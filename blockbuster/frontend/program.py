@@ -19,7 +19,17 @@ from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr, sizes_in
+from blockbuster.ir.expr import (
+    FUNCTIONS,
+    PREDICATES,
+    Arg,
+    Call,
+    Const,
+    Expr,
+    Size,
+    show_expr,
+    sizes_in,
+)
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule
@@ -207,6 +217,14 @@ class ArrayProgram:
             return self.inputs[value.port].kind
         return self.equations[value.node].kind
 
+    def is_integer(self, equation: Equation, number: float) -> bool:
+        """True for a number that is an integer beside integers: in comparisons if int64 has it."""
+        if equation.op not in PREDICATES:
+            return equation.kind in ("index", *INTEGERS)
+        kinds = {self.kind_of(array) for array in equation.arrays}
+        is_held = float(number).is_integer() and -(2.0**63) <= number < 2.0**63
+        return kinds <= {*INTEGERS} and is_held
+
     def needed(self, values: Iterable[Value], known: Collection[Value] = ()) -> list[int]:
         """The equations that ``values`` need, in order; what is ``known`` needs none."""
         found = {value.node for value in values if value not in known}
@@ -248,8 +266,9 @@ class ArrayProgram:
             if isinstance(operand, Value):
                 return _as_taken(equation, place, array(operand))
             plain = None if operand is None else number(operand, sizes)
-            is_whole = equation.kind in ("index", *INTEGERS)
-            return int(plain) if plain is not None and is_whole else plain
+            if plain is None or not self.is_integer(equation, plain):
+                return plain
+            return int(plain)
 
         with np.errstate(all="ignore"):
             for equation in self.equations:

@@ -282,6 +282,7 @@ def bound(value: object) -> Expr | None:
 
 def held_exactly(given: Any, number: Expr) -> Expr:
     """``number``, which is ``given`` as an expression. Raises Refused if digits were lost."""
-    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
+    is_whole = isinstance(given, numbers.Integral)
+    if is_whole and isinstance(number, Const) and int(number.value) != int(given):
         raise Refused(f"{given} is no float64", "make it an input: an array of int64")
     return number

@@ -23,10 +23,22 @@ _NOT_THE_USER = (str(_HERE), *_CALLED, str(Path(np.__file__).parent))
 class Refused(Exception):
     """Why an operation cannot be recorded; the boundary adds the user's line."""
 
+    error: type[TraceError] = TraceError
+
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+
+
+class NoSuchPosition(TraceError, IndexError):
+    """A position is not on its axis: NumPy and torch raise an IndexError there, too."""
+
+
+class OffAxis(Refused):
+    """The same; the boundary adds the user's line."""
+
+    error = NoSuchPosition
 
 
 def user_line() -> SourceLine | None:
@@ -62,8 +74,11 @@ def text_of(where: SourceLine | None) -> str:
         return ""
 
 
-def trace_error(reason: str, *, hint: str = "", where: SourceLine | None = None) -> TraceError:
+def trace_error(
+    reason: str, *, hint: str = "", where: SourceLine | None = None,
+    error: type[TraceError] = TraceError,
+) -> TraceError:  # fmt: skip
     """The error for an operation at ``where`` (the user's current line if none is given)."""
     line = where or user_line()
     origin = f"{line}: {text_of(line)}" if line else None
-    return TraceError(message(reason, origin=origin, hint=hint or None))
+    return error(message(reason, origin=origin, hint=hint or None))

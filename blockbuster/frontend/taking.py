@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockbuster.frontend.at_positions import expect_on_axis
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.indexing import piece, spread, whole_number
 from blockbuster.frontend.kinds import MASK, POSITION, dtype_of_kind
@@ -62,7 +63,8 @@ def _as_one_axis(x: TracedArray, axis: int, places: Sequence[Any]) -> tuple[Trac
     extents, where = x.shape[axis:behind], x.trace.spellings.numpy[np.where].function
     at: Any = 0
     outside: Any = None
-    for extent, given in zip(extents, places, strict=True):
+    for number, (extent, given) in enumerate(zip(extents, places, strict=True), axis):
+        expect_on_axis(x, number, given, "indexing")
         place = _in_int64(x.trace, given)
         off = (place < -extent) | (place >= extent)
         outside = off if outside is None else outside | off

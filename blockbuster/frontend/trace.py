@@ -397,4 +397,4 @@ class Trace:
         except Refused as refused:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
-            raise trace_error(reason, hint=refused.hint) from None
+            raise trace_error(reason, hint=refused.hint, error=refused.error) from None

@@ -15,6 +15,7 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, functio
 from blockbuster.ir.graph import Node, Value
 from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.emitter import Emitter
+from blockbuster.rules.exponents import lifted_expression
 from blockbuster.rules.linear_expressions import ONE, ZERO, without
 from blockbuster.rules.pairs import Pair
 
@@ -85,8 +86,9 @@ def _marked(
     if not isinstance(expr, Call):
         return expr
     (first, *_) = expr.args
-    pair = pairs.get(first.index) if isinstance(first, Arg) and expr.fn == "log" else None
-    whole = to.by_elements(pair) if pair else None
+    of_pairs = expr.fn == "log" and any(at in pairs for at in arguments(first))
+    pair = lifted_expression(to, first, dict(pairs)) if of_pairs else None
+    whole = to.by_elements(pair) if isinstance(pair, Pair) else None
     if whole is None or not whole.terms:
         return Call(expr.fn, tuple(_marked(to, arg, known, pairs, used) for arg in expr.args))
     log = to.emit(call("log", to.leaf(whole.significand)))

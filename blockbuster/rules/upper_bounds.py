@@ -167,6 +167,9 @@ class Bounds:
             found = left.pop()
             yield found
             term = self.terms[found]
+            if term.fn == "recip0" == self.terms[term.args[0]].fn:  # x again, or NaN
+                term = self.terms[term.args[0]]
+                left += term.args
             alike = term.fn == "add" and all(self.not_negative(part) for part in term.args)
             if alike or term.fn in ("fold +", "significand"):
                 left += term.args

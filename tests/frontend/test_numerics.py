@@ -107,7 +107,7 @@ def test_bfloat16_rounds_to_even():
 ROWS = {
     "masked": ([-np.inf, -np.inf], [0, 0], -np.inf, [np.nan, np.nan]),
     "nan": ([np.nan, 0], [np.nan, np.nan], np.nan, [np.nan, np.nan]),
-    "inf": ([np.inf, 0], [np.nan, np.nan], np.inf, [np.nan, -np.inf]),
+    "inf": ([np.inf, 0], [np.nan, np.nan], np.inf, [np.nan, np.nan]),
     "large": ([1e4, 1e4], [0.5, 0.5], 1e4 + math.log(2), [-math.log(2)] * 2),
     "half masked": ([-np.inf, 3], [0, 1], 3, [-np.inf, 0]),
 }

@@ -6,6 +6,9 @@ import pytest
 import blockbuster as bb
 from blockbuster.frontend.powers import MOST, POWERS
 from blockbuster.ir.expr import Const, functions_of
+from blockbuster.runtime.run_plan import run_in_interpreter
+
+ENDS = np.array([-np.inf, -2.5, -1.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan], np.float32)
 
 
 @pytest.mark.parametrize("power", range(2, MOST + 1))
@@ -38,3 +41,15 @@ def test_whole_numbers_to_a_power_of_floats_do_not_wrap():
     x = np.array([100_000, -7, 3], np.int32)
 
     np.testing.assert_allclose(bb.jit(lambda x: x**3.0)(x), x.astype(np.float64) ** 3)
+
+
+@pytest.mark.interpreter
+def test_powers_of_infinities_and_of_minus_one_are_numpys_in_a_gpus_kernel():
+    x, y = map(np.ravel, np.meshgrid(ENDS, ENDS))
+    program = bb.trace(lambda x, y: x**y, x="N", y="N")
+    plan = bb.compile(program, {"N": x.size}, "float32", "h200").plan
+
+    (found,) = run_in_interpreter(plan, {"x": x, "y": y})
+
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, x**y, rtol=1e-5)

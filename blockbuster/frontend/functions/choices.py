@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.at_positions import with_elements
+from blockbuster.frontend.at_positions import expect_on_axis, with_elements
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.pointwise import where
@@ -33,8 +33,9 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
     traced = [given for given in (x, indices) if isinstance(given, TracedArray)]
     if not traced:
         return np.take_along_axis(x, indices, axis)
+    (at,) = axes_of("take_along_axis", axis, len(x.shape))
+    expect_on_axis(x, at, indices, "take_along_axis")
     x, indices = (traced[0].trace.array(given) for given in (x, indices))
-    (at,) = axes_of("take_along_axis", axis, x.ndim)
     if indices.ndim != x.ndim:
         reason = f"take_along_axis of {x.ndim} axes at positions of {indices.ndim}"
         raise trace_error(reason, hint="give positions as many axes: indices[:, None]")
@@ -68,6 +69,7 @@ def index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
         return _index_copied(x, dim, index, source)
     x, source = (traced[0].trace.array(given) for given in (x, source))
     (at,) = axes_of("index_copy", dim, x.ndim)
+    expect_on_axis(x, at, index, "index_copy", from_end=False)
     if source.kind != x.kind:
         reason = f"index_copy of {source.kind} elements to {x.kind}"
         raise trace_error(reason, hint="cast them before: source.to(x.dtype)")

@@ -10,6 +10,7 @@ import numpy as np
 
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.at_positions import expect_on_axis
 from blockbuster.frontend.functions.cuts import cut, roll, torch_roll
 from blockbuster.frontend.functions.filled import alike
 from blockbuster.frontend.functions.row import Array, Row, example
@@ -191,6 +192,7 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     if not traced:
         return Take(at)(x, indices)
     trace = traced[0].trace
+    expect_on_axis(x, at, indices, "take")
     x, indices = trace.array(x), trace.array(indices)
     if x.kind == MASK:
         return take(apply("add", x, 0), indices, at) != 0
@@ -212,11 +214,13 @@ def torch_take(x: Array, index: Array) -> Array:
 
 def index_select(x: Array, axis: int, index: Array) -> Array:
     """``take`` as torch spells it."""
+    expect_on_axis(x, axis, index, "index_select", from_end=False)
     return take(x, index, axis)
 
 
 def embedding(indices: Array, weight: Array) -> Array:
     """The rows of ``weight`` at ``indices``."""
+    expect_on_axis(weight, 0, indices, "embedding", from_end=False)
     return take(weight, indices, 0)
 
 

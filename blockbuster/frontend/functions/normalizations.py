@@ -17,7 +17,7 @@ def softmax(x: Array, axis: int = -1, safe: bool = False) -> Array:
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
-    """``x - logsumexp(x)`` along an axis, hence NaN along a row of only -inf."""
+    """``x - logsumexp(x)`` along an axis, hence NaN along a row of only -inf or one with inf."""
     return apply("log_softmax", x, axis=axis)
 
 

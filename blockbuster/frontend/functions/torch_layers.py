@@ -9,7 +9,7 @@ import numpy as np
 
 from blockbuster.frontend.dtype_names import least_step
 from blockbuster.frontend.functions.creation import arange
-from blockbuster.frontend.functions.joins import take
+from blockbuster.frontend.functions.joins import embedding
 from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, softmax
 from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
 from blockbuster.frontend.functions.products import matmul, norm
@@ -42,7 +42,7 @@ def torch_embedding(
     if max_norm is not None:
         reason = f"embedding with max_norm={max_norm} changes its weights"
         raise trace_error(reason, hint="leave max_norm out")
-    return take(weight, input, 0)
+    return embedding(input, weight)
 
 
 def embedding_bag(

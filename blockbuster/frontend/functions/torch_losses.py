@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from blockbuster.frontend.at_positions import expect_on_axis
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.normalizations import log_softmax
 from blockbuster.frontend.functions.pointwise import abs, exp, log, log1p, maximum, square, where
@@ -85,6 +86,7 @@ def _labelled(
     smoothing: float,
 ) -> Array:
     axis = 0 if _rank(logs) == 1 else 1
+    expect_on_axis(logs, axis, target, "labels", from_end=False, ignored=ignore_index)
     chosen, weighted = of_class(target, logs, axis), _along(weight, logs, axis)
     counts = target != ignore_index
     each = where(counts, -sum(where(chosen, weighted, 0.0), axis), 0.0)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.at_positions import expect_on_axis
 from blockbuster.frontend.functions.filled import held_in, positions, rounded_in
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.row import Array, with_method
@@ -39,8 +40,9 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
 
 def index_add(input: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> Array:
     """``input`` plus ``alpha`` times the slices of ``source``, each at its position."""
+    (at,) = axes_of("index_add", dim, len(input.shape))
+    expect_on_axis(input, at, index, "index_add", from_end=False)
     x, index, source = _traced(input, index, source)
-    (at,) = axes_of("index_add", dim, x.ndim)
     if index.ndim != 1 or source.ndim != x.ndim:
         reason = f"index_add at positions of {index.ndim} axes"
         raise trace_error(reason, hint="positions are a vector, the source has the axes of input")
@@ -49,9 +51,10 @@ def index_add(input: Array, dim: int, index: Array, source: Array, alpha: Any = 
 
 
 def _scattered(how: str, input: Array, dim: int, index: Array, source: Any) -> Array:
+    (at,) = axes_of(how, dim, len(input.shape))
+    expect_on_axis(input, at, index, how, from_end=False)
     x, index, source = _traced(input, index, source)
     arrays = [each for each in (index, source) if isinstance(each, TracedArray)]
-    (at,) = axes_of(how, dim, x.ndim)
     if any(each.ndim != x.ndim for each in arrays):
         reason = f"{how} of {x.ndim} axes at positions of {index.ndim}"
         raise trace_error(reason, hint="give positions and elements as many axes: index[:, None]")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.at_positions import expect_on_axis
 from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
 from blockbuster.frontend.functions.choices import one_hot, take_along_axis
 from blockbuster.frontend.functions.filled import held_in, positions
@@ -31,7 +32,7 @@ from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_orders import Extreme
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.memory import perhaps
-from blockbuster.frontend.shapes import listed
+from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.source import trace_error
 
 
@@ -226,8 +227,15 @@ def topk(
 
 
 def gather(input: Array, dim: int, index: Array) -> Array:
-    """The elements at positions along an axis, in each row its own."""
-    return take_along_axis(input, index, dim)
+    """The elements at positions along an axis, in each row its own: in rows that positions have."""
+    expect_on_axis(input, dim, index, "gather", from_end=False)
+    (at,) = axes_of("gather", dim, len(input.shape))
+    traced = next(given for given in (input, index) if isinstance(given, TracedArray))
+    x, index = traced.trace.array(input), traced.trace.array(index)
+    for axis, (own, wanted) in enumerate(zip(x.axes, index.axes, strict=False)):
+        if axis != at and x.trace.dims.reaches(wanted, own) is False:
+            x = x[(*(slice(None),) * axis, slice(index.shape[axis]))]
+    return take_along_axis(x, index, at)
 
 
 def torch_one_hot(input: Array, num_classes: int = -1) -> Array:

@@ -120,12 +120,12 @@ def _expm1(x):
     return tl.where(tl.abs(x) < 0.5, x * tl.fma(x, p, 1.0), tl.exp(x) - 1.0)
 
 def _power(x, y):
-    """x ** y; NaN where x is negative and y is not whole."""
-    size = tl.exp2(y * tl.log2(tl.abs(x)))
-    odd = tl.floor(y * 0.5) * 2.0 != y
-    whole = tl.where(odd, -size, size)
-    below = tl.where(tl.floor(y) == y, whole, float("nan"))
-    power = tl.where(x == 1.0, 1.0, tl.where(x < 0.0, below, size))
+    """x ** y; NaN where x is negative and finite and y is not whole."""
+    size = tl.where(tl.abs(x) == 1.0, 1.0, tl.exp2(y * tl.log2(tl.abs(x))))
+    whole = tl.floor(y) == y
+    odd = whole & (tl.floor(y * 0.5) * 2.0 != y)
+    even = tl.where(whole | (x == -float("inf")), size, float("nan"))
+    power = tl.where(x < 0.0, tl.where(odd, -size, even), size)
     return tl.where(y == 0.0, 1.0, power)
 
 def _chunk(size, block, count, number):
