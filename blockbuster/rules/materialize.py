@@ -56,7 +56,7 @@ from blockbuster.rules.legality import map_at
 from blockbuster.rules.operands import operands
 from blockbuster.rules.statistics import Path, Values, added, name_of, slice_of, statistics
 
-FINDERS = {"value": statistics, "operand": operands}
+KINDS = ("value", "operand")
 
 
 class Materialize(Rule):
@@ -73,7 +73,7 @@ class Materialize(Rule):
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):
-            for kind in FINDERS:
+            for kind in KINDS:
                 yield from self._at(graph, position, kind, note)
 
     def of_kind(self, graph: Graph, kind: str) -> Iterator[Match]:
@@ -94,7 +94,8 @@ class Materialize(Rule):
         return edit.finish()
 
     def _at(self, graph: Graph, position: int, kind: str, note: Note) -> Iterator[Match]:
-        for found in FINDERS[kind](self, graph, position, note):
+        finder = statistics if kind == "value" else operands
+        for found in finder(self, graph, position, note):
             roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
             yield Match(self, graph, dict.fromkeys(roles, found.path[0]), _words(graph, found))
 

@@ -69,7 +69,7 @@ class Verdict:
         return f"{self.mutant.name}: {killer}"
 
 
-def judge(mutant: Mutant, cases: tuple[Case, ...] = (), programs: int = 90) -> Verdict:
+def judge(mutant: Mutant, cases: tuple[Case, ...] = (), programs: int = 150) -> Verdict:
     """Run the part of the suite that must kill a mutant until something notices.
 
     The cases are planted in random programs, too. ``kills`` tells what every part notices.

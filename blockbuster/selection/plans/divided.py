@@ -366,7 +366,7 @@ class _Search:
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
 
     def _expect_shared(self, own: Part) -> None:
-        """Raise EmitError for a part whose kernels compute much again; NumPy's whole arrays do not."""
+        """Raise EmitError for a part whose kernels compute much again; whole arrays do not."""
         if self._machine.kind != CPU:
             own.expect_shared()
 
