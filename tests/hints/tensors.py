@@ -152,6 +152,8 @@ LAYERS = (
     traced("multiples of 3", lambda x: F.pixel_unshuffle(x, 3), fixed={"x": "2 4 9 9"}, **IMAGE),
     traced("groups divide the channels", lambda x: torch.channel_shuffle(x, 3),
            lambda x: torch.channel_shuffle(x, 2), **IMAGE),
+    traced("take x.float()", lambda x: F.adaptive_max_pool2d(x.long(), 3),
+           lambda x: F.adaptive_max_pool2d(x.float(), 3), **IMAGE),
     traced("take x.float()", lambda x: F.interpolate(x.long(), scale_factor=2, mode="bilinear"),
            lambda x: F.interpolate(x.long().float(), scale_factor=2, mode="bilinear"), **IMAGE),
     traced("at most half of a window", lambda x: F.max_pool2d(x, 2, padding=2),

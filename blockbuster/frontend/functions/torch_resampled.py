@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from blockbuster.errors import shown_lines
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import repeat
@@ -71,7 +72,7 @@ def _shape(asked: Resampled, olds: list[int]) -> tuple[int, ...]:
     try:
         return asked.shape((1, 1, *olds))
     except (ArithmeticError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        raise trace_error(f"{asked}: {str(error).splitlines()[0]}") from error
+        raise trace_error(f"{asked}: {shown_lines(str(error))[0]}") from error
 
 
 def _whole_factors(asked: Resampled, olds: list[Any]) -> list[int]:
