@@ -22,6 +22,7 @@ from blockbuster.frontend.memory import own
 from blockbuster.frontend.resampled import Resampled
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
+from blockbuster.ir.lengths import whole as length_of
 
 LINES = ("linear", "bilinear", "trilinear")
 REPEATED = ("nearest", "nearest-exact")
@@ -55,7 +56,9 @@ def interpolate(
     for n in input.shape[2:]:
         number("interpolate", "the size of x", n)
     x = input.trace.array(input)
-    return x.trace.custom(asked, (x,), (*x.axes[:2], *shape[2:]), str(asked), x.kind)
+    counts = map(length_of, shape[2:])
+    axes = (x.trace.dims.derived(count, "interpolate", count) for count in counts)
+    return x.trace.custom(asked, (x,), (*x.axes[:2], *axes), str(asked), x.kind)
 
 
 def _each(given: Any, count: int) -> tuple[Any, ...] | None:
