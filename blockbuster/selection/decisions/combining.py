@@ -17,7 +17,7 @@ from blockbuster.emit.schedule.chunkable import totals_of
 from blockbuster.emit.schedule.on_grid import body_inside_grid, loops_of_programs
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.program import (
@@ -82,6 +82,22 @@ def accumulates_blocks(loop: For, nest: Nest) -> bool:
     totals = totals_of(loop, tuple(statements(nest.body)))
     tiles = (tile for fold in totals for tile in folded(fold))
     return any(len(tile.axes) > 1 and tile not in inside for tile in tiles)
+
+
+def combined_finely(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with the combining of chunks one by one spread over the device.
+
+    So where it is done in too few programs.
+    """
+    counts = {chunks.number: chunks.count for chunks in scheduled.draft.chunks}
+    for site, loop in list(loops_of(scheduled.draft)):
+        if loop.dim not in counts or loop.parallel:
+            continue
+        nest = scheduled.draft.nests[site.nest - 1]
+        if programs(scheduled, nest) >= scheduled.target.processors:
+            continue
+        scheduled = _spread(scheduled, Site(site.nest), rows_of(nest))
+    return scheduled
 
 
 def _spread(scheduled: Scheduled, site: Site, rows: tuple[Dim, ...]) -> Scheduled:

@@ -33,7 +33,7 @@ from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import blocks
+from blockbuster.selection.decisions.combining import blocks, combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
 from blockbuster.selection.decisions.default_tiles import choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
@@ -74,8 +74,7 @@ def default_schedule(
         begun = _begun_with(unscheduled(program, sizes, device), tiles)
     else:
         begun = begun_of(program, sizes, device)
-    made = completed(divided(begun, tiles or {}, {}, {}), chunks)
-    return with_usual_settings(made, warps)
+    return with_usual_settings(arranged(begun, tiles=tiles or {}, chunks=chunks), warps)
 
 
 def begun_of(program: TileProgram, sizes: Mapping[Dim, int], device: Target) -> Scheduled:
@@ -98,6 +97,22 @@ def _begun_with(bare: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     return taps_written_out(columns_regrouped(rows_joined(bare, tiles), tiles))
 
 
+def arranged(
+    scheduled: Scheduled,
+    *,
+    tiles: Mapping[Dim, int],
+    of_dots: Mapping[Dim, int] | None = None,
+    chunks: Mapping[Dim, int] | None = None,
+    own: Own | None = None,
+) -> Scheduled:
+    """``scheduled`` after all moves of the default schedule but warps and stages.
+
+    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
+    ``own``: lanes of kernels that one nest becomes.
+    """
+    return completed(divided(scheduled, tiles, of_dots or {}, own or {}), chunks)
+
+
 def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     """``scheduled``, which is divided, after the moves behind that."""
     return _completed(scheduled, chunks) if chunks is not None else _as_usual(Same(scheduled))
@@ -111,7 +126,7 @@ def _as_usual(scheduled: Same[Scheduled]) -> Scheduled:
 def _completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     scheduled = filled(narrowed(past_empty_blocks(scheduled, chunks)))
     scheduled = parted(deferred(in_chunks(scheduled, asked=chunks)))
-    return inlined(longest_first(in_base_two(scheduled)))
+    return inlined(longest_first(combined_finely(in_base_two(scheduled))))
 
 
 def divided(

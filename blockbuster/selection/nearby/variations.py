@@ -284,6 +284,10 @@ def _holds_little(made: Scheduled | None, warps: int) -> bool:
     return widest <= PRIORS.parted_elements * WARP * warps
 
 
+def _usual(made: Scheduled) -> Scheduled:
+    return overlapped(with_settings(made, usual(made)))
+
+
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
     """None of them, and one of them doubled or halved."""
     if counts:
