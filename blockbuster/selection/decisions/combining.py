@@ -1,4 +1,4 @@
-"""How chunks of a loop are combined: in one tile, and in many programs, if it is small enough.
+"""How chunks of a loop are combined: in many programs, and in one tile if it is small enough.
 
 The kernel that combines them has the blocks of the loop, whose rows are those of a matrix
 instruction. Where that leaves most of the device idle, each program waits for one partial result
