@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 
+CHOICES = ("maximum", "minimum", "where", "abs", "neg", "relu", "max", "min")
+"""Functions whose results are elements of their operands, or those without or with a sign."""
+
 OF_OURS = ("rsqrt", "sigmoid", "silu", "gelu", "relu", "erf", "reciprocal")
 """Functions of one number that make wide floats of narrow integers, as their texts in NumPy do."""
 
@@ -181,11 +184,18 @@ def _as_elements(op: str, numbers: Sequence[Any]) -> Sequence[Any]:
 
 
 def _is_stored(x: TracedArray) -> bool:
-    """True for an input, for what was cast, and for their elements under other axes."""
-    equation = equation_of(x)
-    while equation is not None and equation.op in MOVES:
-        equation = equation_of(array_at(x.trace, equation.arrays[0]))
-    return equation is None or equation.op == "cast"
+    """True for inputs, for what was cast, and for what is chosen among such elements."""
+    seen, left = {x.value}, [x]
+    while left:
+        one = left.pop()
+        equation = equation_of(one)
+        if equation is None or equation.op == "cast" or one.kind != FLOAT:
+            continue
+        if equation.op not in (*MOVES, *CHOICES):
+            return False
+        left += [array_at(x.trace, value) for value in equation.arrays if value not in seen]
+        seen.update(equation.arrays)
+    return True
 
 
 def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:

@@ -122,11 +122,10 @@ def _expm1(x):
 def _power(x, y):
     """x ** y; NaN where x is negative and finite and y is not whole."""
     size = tl.where(tl.abs(x) == 1.0, 1.0, tl.exp2(y * tl.log2(tl.abs(x))))
-    whole = tl.floor(y) == y
-    odd = whole & (tl.floor(y * 0.5) * 2.0 != y)
-    even = tl.where(whole | (x == -float("inf")), size, float("nan"))
-    power = tl.where(x < 0.0, tl.where(odd, -size, even), size)
-    return tl.where(y == 0.0, 1.0, power)
+    odd = tl.floor(y * 0.5) * 2.0 != y
+    other = tl.where(x == -float("inf"), size, float("nan"))
+    below = tl.where(tl.floor(y) == y, tl.where(odd, -size, size), other)
+    return tl.where(y == 0.0, 1.0, tl.where(x < 0.0, below, size))
 
 def _chunk(size, block, count, number):
     """Where, of ``count`` chunks of equally many blocks, the one with a number starts and stops."""
