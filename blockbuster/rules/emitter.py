@@ -15,7 +15,6 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules.by_dim import packed
 from blockbuster.rules.formal_sums import Part, cancelled
 from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
-from blockbuster.rules.separate import POSITIVE, ZERO
 
 NEGATED = Elementwise(call("neg", Arg(0)))
 
@@ -120,7 +119,7 @@ class Emitter:
         covered = {dim for value in known for dim in self.axes(value)}
         product = made.product if covered >= set(axes) else None
         shared = shared and moved.shared
-        return replace(made, significand=significand, product=product, shared=shared)
+        return Pair(significand, made.terms, product, made.counts, shared)
 
     def exponential(self, x: Value) -> Pair:
         """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""
@@ -129,11 +128,10 @@ class Emitter:
         below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
         significand = self.emit(call("exp", self.leaf(below)))
         if len(self.axes(x)) == 2:
-            product = Product((), ((1.0, x),))
-            return Pair(significand, ((1.0, top),), product, shared=shared, signs=ZERO + POSITIVE)
+            return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)), shared=shared)
         terms = self._signed(x)
         factors = (("mul", significand),)  # 0 or NaN stays, also where x cancels
-        return Pair(significand, terms, Product(factors, terms), signs=ZERO + POSITIVE)
+        return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
         """``x`` as terms: -m is m with coefficient -1, a value kept apart is its parts."""
@@ -216,8 +214,7 @@ class Emitter:
             return pair
         t = self.exponent(pair.terms)
         top = self.apply(Functional("row_max"), t)
-        significand = self.moved(pair, t, top)
-        return Pair(significand, ((1.0, top),), shared=True, signs=pair.signs)
+        return Pair(self.moved(pair, t, top), ((1.0, top),), shared=True)
 
     def varies(self, pair: Pair, dim: Dim) -> bool:
         """True if the exponents of ``pair`` differ along ``dim``."""

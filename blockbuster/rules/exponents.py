@@ -25,12 +25,9 @@ from blockbuster.rules.pairs import (
     Terms,
     above_its_exponent,
     counted,
-    lost_extremum,
     multiplied,
     product_of,
 )
-from blockbuster.rules.separate import ANY, signs_of
-from blockbuster.rules.signs import signs_of_fold
 
 # scalar functions ---------------------------------------------------------------
 
@@ -46,18 +43,6 @@ def _terms(part: Part | Value) -> Terms:
     return part.terms if isinstance(part, Pair) else ()
 
 
-def _signs(part: Part | Value) -> str:
-    if isinstance(part, Pair):
-        return part.signs
-    return ANY if isinstance(part, Value) else signs_of(part, {})
-
-
-def _signs_of(fn: str, *parts: Part | Value) -> str:
-    """The signs of a scalar function of such parts."""
-    args = tuple(map(Arg, range(len(parts))))
-    return signs_of(Call(fn, args), dict(enumerate(map(_signs, parts))))
-
-
 def _known_product(
     to: Emitter, first: Part | Value, second: Part | Value, sign: float
 ) -> Product | None:
@@ -71,8 +56,7 @@ def _known_product(
     if sign < 0 and isinstance(b, Pair):
         b = replace(b, product=None)  # exp(x - y) would be 0 where exp(x) / exp(y) is 0 / 0
     known = multiplied(a, b, sign)
-    given = {v for part in (a, b) for _, v in product_of(part).terms}
-    if len(known.terms) == len(given) and to.joined(known.terms, ()) == known.terms:
+    if len(known.terms) == len({v for part in (a, b) for _, v in product_of(part).terms}):
         return known
     return multiplied(_by_significand(to, a), _by_significand(to, b), sign)
 
@@ -98,8 +82,7 @@ def _power(fn: str, by: float) -> Lift:
         terms = tuple((coefficient * by, value) for coefficient, value in own.terms)
         counts = pair.counts if by > 0 else pair.counts.inverted
         made = to.emit(call(fn, to.leaf(own.significand)))
-        product = own.product.negated if fn == "neg" and own.product else None
-        return Pair(made, terms, product, counts, own.shared, _signs_of(fn, own))
+        return Pair(made, terms, counts=counts, shared=own.shared)
 
     return lift
 
@@ -134,8 +117,7 @@ def _product(fn: str, sign: float) -> Lift:
         known = _known_product(to, first, second, sign)
         both = to.joined(_terms(first), _terms(second), sign)
         shared = any(pair.shared for pair in pairs.values())
-        signs = _signs_of(fn, first, second)
-        return Pair(significand, both, known, counted(first, second, sign), shared, signs)
+        return Pair(significand, both, known, counted(first, second, sign), shared)
 
     return lift
 
@@ -147,12 +129,9 @@ def _sum(fn: str) -> Lift:
         a, b = parts
         if not isinstance(a, Pair) or not isinstance(b, Pair):
             return None
-        shared, signs = a.shared or b.shared, _signs_of(fn, a, b)
-        if (shared or a.terms != b.terms) and lost_extremum(fn[:3], a.signs + b.signs):
-            return None
         left, right, terms = to.on_common_exponent(a, b)
         made = to.emit(call(fn, to.leaf(left), to.leaf(right)))
-        return Pair(made, terms, shared=shared, signs=signs)
+        return Pair(made, terms, shared=a.shared or b.shared)
 
     return lift
 
@@ -173,7 +152,7 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         return None
     for at, (pair, other) in enumerate((branches, branches[::-1])):
         if isinstance(pair, Pair) and pair.product and other == Const(0.0):
-            return _masked(to, test, pair.product, _signs_of("where", test, pair, other), at == 0)
+            return _masked(to, test, pair.product, holds=at == 0)
     pairs = [part for part in branches if isinstance(part, Pair)]
     zero = Const(0.0)
     if any(not isinstance(b, Pair) and b != zero for b in branches):
@@ -188,12 +167,11 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         terms = ((1.0, to.emit(call("where", test, *powers))),)
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
     counts = Counts(*map(max, *(pair.counts for pair in pairs))) if pairs[1:] else pairs[0].counts
-    shared, signs = any(pair.shared for pair in pairs), _signs_of("where", test, *branches)
-    return Pair(significand, terms, None, counts, shared, signs)
+    return Pair(significand, terms, None, counts, any(pair.shared for pair in pairs))
 
 
-def _masked(to: Emitter, test: Expr, product: Product, signs: str, holds: bool) -> Pair:
-    """``product`` where ``test`` is ``holds``, and 0 elsewhere, which has ``signs``.
+def _masked(to: Emitter, test: Expr, product: Product, *, holds: bool) -> Pair:
+    """``product`` where ``test`` is ``holds``, and 0 elsewhere.
 
     What is 0 has no part in the exponents: the others could be lost below it, and it could be
     infinite.
@@ -208,8 +186,7 @@ def _masked(to: Emitter, test: Expr, product: Product, signs: str, holds: bool) 
     if not product.factors:
         return pair
     significand = to.times(product.factors, to.leaf(pair.significand))
-    made = to.emit(selected(significand, 0.0))
-    return Pair(made, pair.terms, shared=pair.shared, signs=signs)
+    return Pair(to.emit(selected(significand, 0.0)), pair.terms, shared=pair.shared)
 
 
 # scalar function -> what it makes where at least one part is a pair; None: it needs plain values
@@ -286,11 +263,8 @@ def lifted_functional(
     """
     first, second = args[0], args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
-        rows, monoid = to.by_rows(first), name.removeprefix("row_").replace("sum", "+")
-        if rows.shared and lost_extremum(monoid, rows.signs):
-            return None
-        signs = signs_of_fold(monoid, rows.signs)
-        return Pair(to.apply(Functional(name), rows.significand), rows.terms, signs=signs)
+        rows = to.by_rows(first)
+        return Pair(to.apply(Functional(name), rows.significand), rows.terms)
     if name in SUMS:
         return _functional_sum(to, name, first, second, axes)
     if name not in PRODUCTS:
@@ -311,9 +285,7 @@ def lifted_functional(
         known = _known_product(to, first, second, sign)
     made, both = to.apply(Functional(name), *values), to.joined(*given, sign)
     shared = name != "dot" and any(pair.shared for pair in pairs.values())
-    signs = _signs_of("div" if sign < 0 else "mul", first, second)
-    signs = signs_of_fold("+", signs) if name == "dot" else signs
-    return Pair(made, both, known, counted(first, second, sign), shared, signs)
+    return Pair(made, both, known, counted(first, second, sign), shared)
 
 
 SUMS = {"add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}
@@ -329,8 +301,8 @@ def _functional_sum(
     left, right, terms = to.on_common_exponent(first, second)
     if to.axes(left) != axes or to.axes(right) != given:
         name, left, right = SUMS[name], to.with_axes(left, axes), to.with_axes(right, axes)
-    shared, signs = first.shared or second.shared, _signs_of(SUMS[name], first, second)
-    return Pair(to.apply(Functional(name), left, right), terms, shared=shared, signs=signs)
+    shared = first.shared or second.shared
+    return Pair(to.apply(Functional(name), left, right), terms, shared=shared)
 
 
 def _by_rows(to: Emitter, args: Sequence[Pair | Value]) -> dict[int, Pair] | None:

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from blockbuster.ir.expr import Const, Expr
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Value
-from blockbuster.rules.separate import ANY, NEGATIVE, POSITIVE
 
 Terms = tuple[tuple[float, Value], ...]
 Factors = tuple[tuple[str, Value | Expr], ...]  # expressions of constants and sizes
-MINUS = ("mul", Const(-1.0))
 
 
 @dataclass(frozen=True)
@@ -29,13 +27,6 @@ class Product:
 
     factors: Factors
     terms: Terms
-
-    @property
-    def negated(self) -> Product:
-        """The product with its other sign."""
-        if self.factors[-1:] == (MINUS,):
-            return replace(self, factors=self.factors[:-1])
-        return replace(self, factors=(*self.factors, MINUS))
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -68,7 +59,7 @@ class Pair:
 
     ``product`` is the same value before its elements came under these exponents, where it is known.
     ``shared``: the elements of each row are under one exponent, that of the largest; those far
-    below it have lost their significands. ``signs``: those that its elements may have.
+    below it have lost their significands.
     """
 
     significand: Value
@@ -76,7 +67,6 @@ class Pair:
     product: Product | None = None
     counts: Counts = ONE_EXPONENTIAL
     shared: bool = False
-    signs: str = ANY
 
     @property
     def is_quotient(self) -> bool:
@@ -124,12 +114,6 @@ def product_of(part: Pair | Value | Expr) -> Product:
     if isinstance(part, Pair):
         return part.product or Product((("mul", part.significand),), part.terms)
     return Product((("mul", part),), ())
-
-
-def lost_extremum(monoid: str, signs: str) -> str:
-    """Why a fold may lose its result under the largest of its elements' exponents, or ""."""
-    smallest = {"max": NEGATIVE, "min": POSITIVE}.get(monoid, "none")
-    return "the smallest in magnitude may be 0 under that exponent" if smallest in signs else ""
 
 
 def above_its_exponent(part: Pair | Value | Expr, sign: float) -> str:

@@ -53,9 +53,8 @@ from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.halves import halved
 from blockbuster.rules.logarithms import Logarithm, logarithm
 from blockbuster.rules.overflow import overflowing
-from blockbuster.rules.pairs import Counts, Pair, lost_extremum
+from blockbuster.rules.pairs import Counts, Pair
 from blockbuster.rules.shifts_back import with_shifts_back
-from blockbuster.rules.signs import signs_of_fold
 
 RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
@@ -216,7 +215,7 @@ class _Level:
                 value = to.apply(op, value)
             terms.append((coefficient, value))
         made = to.apply(op, pair.significand)
-        return replace(pair, significand=made, terms=tuple(terms), product=None)
+        return Pair(made, tuple(terms), None, pair.counts, pair.shared)
 
     # maps ----------------------------------------------------------------------
 
@@ -332,17 +331,14 @@ class _Results:
             return replace(pair, product=None if kept else pair.product).each(self._list)
         outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
         terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
-        if (terms or pair.shared) and lost_extremum(result.monoid, pair.signs):
-            return None
-        signs = signs_of_fold(result.monoid, pair.signs)
         if not terms:
             total = self._port(pair.significand, result)
-            return Pair(total, outside, None, pair.counts, pair.shared, signs)
+            return Pair(total, outside, None, pair.counts, pair.shared)
         exponent = Emitter(self.level.builder, Origin("safe")).exponent(terms)
         lead = self._port(exponent, Accumulate("max"))
         significand = self._port(pair.significand, Rescale(result.monoid, (lead.port,), RESCALED))
         counts = Counts(1, pair.counts.reciprocals if outside else 0)
-        return Pair(significand, ((1.0, lead), *outside), None, counts, pair.shared, signs)
+        return Pair(significand, ((1.0, lead), *outside), None, counts, pair.shared)
 
     def logarithm(self, value: Value, result: Result) -> Logarithm | None:
         """The logarithm in ``value`` outside of the map, if it has yet to be added to something."""

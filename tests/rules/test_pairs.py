@@ -22,7 +22,6 @@ from blockbuster.rules.pairs import (
     Product,
     above_its_exponent,
     joined,
-    lost_extremum,
     multiplied,
     product_of,
 )
@@ -254,39 +253,3 @@ def test_a_pair_seen_from_another_level_changes_all_its_values():
 
 def replace_product(pair: Pair) -> Pair:
     return Pair(pair.significand, pair.terms)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: bb.log(bb.min(bb.exp(x), axis=1)),
-        lambda x: bb.log(-bb.max(-bb.exp(x), axis=1)),
-        lambda x: bb.log(bb.minimum(bb.exp(x), bb.exp(-x))),
-        lambda x: bb.log(bb.min(bb.sqrt(bb.exp(x)), axis=1)),
-    ],
-)
-@pytest.mark.parametrize("blocks", [None, {"N": 2}])
-def test_the_smallest_exponential_of_a_row_is_not_lost_below_the_largest(function, blocks):
-    x = np.array([[600.0, -600.0, 3.0], [-90.0, 650.0, 649.0]])
-    graph = final(function, x="M N")
-    blocks = blocks if "N" in {dim for axes in graph.inputs for dim in axes.type.axes} else None
-
-    found = evaluate(graph, {"x": x}, blocks=blocks, semantics=Float64)["out"]
-
-    np.testing.assert_allclose(found, function(x), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("monoid", "signs", "is_lost"),
-    [("max", "0+", False), ("max", "-0", True), ("min", "-0", False), ("min", "0+", True),
-     ("max", "-0+", True), ("min", "-0+", True), ("+", "-0+", False)],
-)  # fmt: skip
-def test_which_extrema_may_be_lost_under_the_largest_exponent(monoid, signs, is_lost):
-    assert bool(lost_extremum(monoid, signs)) == is_lost
-
-
-def test_a_negated_exponential_is_still_a_known_product():
-    product = Product((), ((1.0, X),))
-
-    assert product.negated.factors == (("mul", Const(-1.0)),)
-    assert product.negated.negated == product
