@@ -56,7 +56,8 @@ def _known_product(
     if sign < 0 and isinstance(b, Pair):
         b = replace(b, product=None)  # exp(x - y) would be 0 where exp(x) / exp(y) is 0 / 0
     known = multiplied(a, b, sign)
-    if len(known.terms) == len({v for part in (a, b) for _, v in product_of(part).terms}):
+    given = {v for part in (a, b) for _, v in product_of(part).terms}
+    if len(known.terms) == len(given) and to.joined(known.terms, ()) == known.terms:
         return known
     return multiplied(_by_significand(to, a), _by_significand(to, b), sign)
 
@@ -82,7 +83,8 @@ def _power(fn: str, by: float) -> Lift:
         terms = tuple((coefficient * by, value) for coefficient, value in own.terms)
         counts = pair.counts if by > 0 else pair.counts.inverted
         made = to.emit(call(fn, to.leaf(own.significand)))
-        return Pair(made, terms, counts=counts, shared=own.shared)
+        product = own.product.negated if fn == "neg" and own.product else None
+        return Pair(made, terms, product, counts, own.shared)
 
     return lift
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from blockbuster.ir.expr import Expr
+from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
 
 Terms = tuple[tuple[float, Value], ...]
 Factors = tuple[tuple[str, Value | Expr], ...]  # expressions of constants and sizes
+MINUS = ("mul", Const(-1.0))
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,13 @@ class Product:
 
     factors: Factors
     terms: Terms
+
+    @property
+    def negated(self) -> Product:
+        """The product with its other sign."""
+        if self.factors[-1:] == (MINUS,):
+            return replace(self, factors=self.factors[:-1])
+        return replace(self, factors=(*self.factors, MINUS))
 
     @property
     def values(self) -> tuple[Value, ...]:

@@ -253,3 +253,10 @@ def test_a_pair_seen_from_another_level_changes_all_its_values():
 
 def replace_product(pair: Pair) -> Pair:
     return Pair(pair.significand, pair.terms)
+
+
+def test_a_negated_exponential_is_still_a_known_product():
+    product = Product((), ((1.0, X),))
+
+    assert product.negated.factors == (("mul", Const(-1.0)),)
+    assert product.negated.negated == product

@@ -263,3 +263,16 @@ def test_elements_that_are_not_chosen_may_be_infinite(fn, seed):
     found = bb.evaluate(fused, {"x": x, "t": t}, block_sizes={"N": 4})["out"]
 
     np.testing.assert_allclose(found, program.numpy({"x": x, "t": t})["out"], rtol=1e-12)
+
+
+def test_negated_exponentials_stay_known_products():
+    seed = 283
+    made, forms = program(seed)
+    random = np.random.default_rng(seed)
+    for _ in range(20):
+        few = random.choice(VALUES, random.integers(1, 5))
+        arrays = {"x": random.choice(few, (SIZE, SIZE)), "b": random.choice(few, (SIZE, 1))}
+        for graph in forms:
+            found = bb.evaluate(graph, arrays, blocks={"N": 2}, semantics=Float64)["out"]
+            found = np.asarray(found, np.float64).reshape(made.axes[-1])
+            assert_exact_or_eager(found, made, arrays, np.float64)

@@ -198,10 +198,10 @@ def hypot(x: Array, y: Array) -> Array:
 
 
 def floats_together(x: Array, y: Array) -> tuple[Array, Array]:
-    """Both as floats: if one is, integers and masks take its dtype, and else the default dtype."""
-    has_floats = FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", ""))
-    as_one = _beside_floats if has_floats else as_floats
-    return as_one(x), as_one(y)
+    """Both as floats: if one is, integers and masks take its dtype, and else that of their own."""
+    if FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", "")):
+        return _beside_floats(x), _beside_floats(y)
+    return as_floats(x, alone=True), as_floats(y, alone=True)
 
 
 def _beside_floats(x: Array) -> Array:
