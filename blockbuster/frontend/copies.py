@@ -8,6 +8,7 @@ call would wait for the GPU.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,14 +24,14 @@ from blockbuster.ir.lengths import ZERO, Length
 from blockbuster.ir.types import Dim, size_class
 
 
-class Copy:
+class Copy(ABC):
     """A function that only moves elements."""
 
     only_moves: ClassVar[bool] = True
 
+    @abstractmethod
     def __call__(self, array: Any) -> Any:
         """The copy."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
