@@ -124,7 +124,7 @@ def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)), without overflow."""
     for one, number in ((x, y), (y, x)):
         if isinstance(number, int | float) and math.isfinite(number):  # no two equal infinities
-            one = as_floats(one)
+            one = as_floats(one, alone=not _is_wider(number, one))
             return maximum(one, number) + log1p(exp(-abs(one - number if number else one)))
     x, y = floats_together(x, y)
     apart = maximum(x, y) + log1p(exp(-abs(x - y)))
@@ -198,10 +198,22 @@ def hypot(x: Array, y: Array) -> Array:
 
 
 def floats_together(x: Array, y: Array) -> tuple[Array, Array]:
-    """Both as floats: if one is, integers and masks take its dtype, and else that of their own."""
+    """Both as floats: if one is, integers and masks take its dtype, and else that of their own.
+
+    Beside a number of Python's of a wider kind they take the default dtype.
+    """
     if FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", "")):
         return _beside_floats(x), _beside_floats(y)
-    return as_floats(x, alone=True), as_floats(y, alone=True)
+    alone = not (_is_wider(x, y) or _is_wider(y, x))
+    return as_floats(x, alone=alone), as_floats(y, alone=alone)
+
+
+def _is_wider(number: Array, x: Array) -> bool:
+    """A float of Python's beside an array of integers or masks, or an int beside one of masks."""
+    if isinstance(number, float):
+        return True
+    is_int = isinstance(number, int) and not isinstance(number, bool)
+    return is_int and getattr(x, "kind", "") == MASK
 
 
 def _beside_floats(x: Array) -> Array:
