@@ -12,7 +12,6 @@ from blockbuster.frontend import lower, trace
 from blockbuster.interp.binding import bind, dims_of
 from blockbuster.interp.equal import prove_equal
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.interp.plain import plain
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.fitting import fitted
@@ -23,6 +22,7 @@ from blockbuster.ir.verify import verify
 from blockbuster.rules import PAPER_RULES, RULES, fuse, safe
 from tests.emit.cases import FOLDER, pass_chains
 from tests.emit.numpy_runs import run_numpy
+from tests.interp.plain import plain
 from tests.selection.counting import assert_equals_the_count
 
 EXACT, ROUNDED = 1e-7, 2e-2  # of the largest number of a result; a cast may round to 8 bits

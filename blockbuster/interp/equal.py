@@ -24,7 +24,6 @@ from blockbuster.interp.ordered import is_literal
 from blockbuster.interp.positions import mentions_positions, read_positions, read_sizes, unseen
 from blockbuster.interp.powers import power
 from blockbuster.interp.proof import Counterexample, Proof
-from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.setting import Setting, enlarged, settings
 from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.tiers import (
@@ -234,8 +233,6 @@ def _anywhere(a: Graph, b: Graph, tier: Tier, trials: Trials) -> bool:
 
 
 def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:
-    if (shown := more.get("counterexample")) is not None:
-        check_counterexample(shown)
     facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
     return Proof(
         equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=trials.count, **facts

@@ -17,7 +17,6 @@ from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.saved_program import program_to_json, read_program
 from blockbuster.interp.binding import bind, dims_of
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.interp.plain import plain
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.graph import Read
 from blockbuster.ir.list_only import list_only
@@ -25,6 +24,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import is_padded
 from blockbuster.runtime.launch import run_batch
+from tests.interp.plain import plain
 
 
 @st.composite

@@ -6,7 +6,6 @@ UNTRIED = {
         "runtime/tensors.py": 1,
     },
     "they say that Blockbuster has a bug, or that a file was damaged since it was saved": {
-        "interp/recheck.py": 1,
         "runtime/saved.py": 1,
     },
     "they are about kernels that are made by hand": {

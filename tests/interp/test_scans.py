@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.interp.plain import plain
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.parse import parse
 from tests.interp.counted import graph_traffic
+from tests.interp.plain import plain
 
 FOLDS = {"+": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 BLOCKS = [(5, 7), (1, 3), (2, 1), (4, 4)]

@@ -1,9 +1,9 @@
-"""A second interpreter of block programs, which checks a counterexample before it is shown.
+"""A second interpreter of block programs, which the first one is compared with.
 
 An item is computed from its block numbers when it is asked for, straight from the definition of its
 operator. How arrays are cut, and how lists are made, folded and joined, is implemented here a
 second time and shares no line with ``evaluate.py`` and ``layout.py``: if the two interpreters
-differ, one of them is wrong, and no conclusion may be drawn. Slow, for small arrays.
+differ, one of them is wrong. Slow, for small arrays.
 """
 
 from __future__ import annotations
