@@ -1,9 +1,9 @@
-"""Parsing of the text that graphs and tile programs share: axes, lengths, operators."""
+"""Parsing of the parts of a text that need no graph around them: axes, lengths, operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
@@ -15,7 +15,7 @@ from blockbuster.ir.show import factor_names
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
-from blockbuster.ir.views import AxisView, Run, Share, Strided
+from blockbuster.ir.views import AxisView, Run, Strided
 
 T = TypeVar("T")
 LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
@@ -25,12 +25,7 @@ _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
 
 class PhraseReader(TokenReader):
-    """A text, and how far it is read: its phrases, which need no program around them.
-
-    ``joins``: a dim may run along several axes at once, as in tile programs.
-    """
-
-    joins: ClassVar[bool] = False
+    """A text, and how far it is read: its phrases, which need no program around them."""
 
     def _axis(self) -> AxisView:
         if self._has("1"):
@@ -49,19 +44,8 @@ class PhraseReader(TokenReader):
 
     def _run(self) -> Run:
         dim = self._take(kind="name")
-        share = self._share() if self.joins and self._has("as") else None
         size = self._length() if self._has("=") else None
-        return Run(dim, size, self._length() if self._has("step") else ONE, share)
-
-    def _share(self) -> Share:
-        own = self._take(kind="name")
-        self._take("of")
-        dims = [self._take(kind="name"), self._take(kind="name")]
-        while self._next not in (",", "]", "=", "step", "from", "of", "padded"):
-            dims.append(self._take(kind="name"))
-        if own not in dims:
-            self._refuse(f"{own} is none of the joined {' '.join(dims)}")
-        return Share(tuple(dims), dims.index(own))
+        return Run(dim, size, self._length() if self._has("step") else ONE)
 
     def _ends_runs(self) -> bool:
         """True at a bracket, and at a word with a length behind it: dims may have its name, too."""

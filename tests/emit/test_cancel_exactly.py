@@ -19,9 +19,9 @@ from blockbuster.emit.closing.cancel_exactly import cancel_exactly
 from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.workarounds import CANCELS
+from tests.emit.parse_tiles import parse_tiles
 from tests.parameters import one_in
 
 FUSED = re.compile(r"fma\.rn(?:\.ftz)?\.f32\s+%r\d+, %r\d+, \S+, (?!0f00000000)")

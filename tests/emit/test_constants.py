@@ -19,13 +19,13 @@ from blockbuster.emit.tile import constants
 from blockbuster.emit.tile.constants import kept_arrays, kept_first, kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import mapped, with_parts
 from blockbuster.emit.tile.fingerprint import Fingerprint
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import INPUT, OUTPUT, Issue, Load, Store
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.errors import VerifyError
 from blockbuster.interp.setting import SIZES
 from blockbuster.ir.types import size_class
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_tiles import is_cut, random_graph, start_of
 from tests.emit.test_move_mutants import mutated
 from tests.emit.test_random_moves import RANDOMS, UNSHRUNK

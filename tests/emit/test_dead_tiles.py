@@ -13,10 +13,10 @@ from blockbuster.emit.schedule.site import EVERYWHERE, Site
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.counting import tile_traffic
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated, verdicts
 
 ALL_STORED = """

@@ -9,9 +9,9 @@ from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.load import load_module
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 
 SIZES = dict(H=2, M=40, N=40, D=16, L=16)
 BLOCKS = "block M 16, D 16 whole, N 16, L 16 whole\nwarps 4\n"

@@ -4,8 +4,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.closing.drop_unit_folds import drop_unit_folds
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import statements
+from tests.emit.parse_tiles import parse_tiles
 
 PROGRAM = """tiles {
   inputs x: f32[A, M, N]

@@ -10,9 +10,9 @@ from blockbuster.costs import work_of
 from blockbuster.emission import emit
 from blockbuster.emit.closing.flatten import flatten
 from blockbuster.emit.tile.dataflow import flat_loops, mapped
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
 from blockbuster.runtime.launch import run_batch
+from tests.emit.parse_tiles import parse_tiles
 
 LOADS = ("t1: f16[M, K] = load A[R, S, M, K]", "t2: f16[N, K] = load B[R, S, N, K]")
 DOT = ("t3: f32[M, N] = dot(t1, t2) into t5", "t5 += t3")

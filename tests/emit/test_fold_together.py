@@ -6,10 +6,10 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.closing.fold_together import fold_together
 from blockbuster.emit.interpret.lanes import check_lanes
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.ir.ops import Functional
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 
 
 def group_norm(x):

@@ -13,11 +13,11 @@ from blockbuster.emit.schedule import part
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile import padding
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Guard, statements
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.plans.masked_loops import narrowed_loops
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 PART = BY_NAME["part"]

@@ -13,11 +13,11 @@ from blockbuster.costs.work import work_of
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.tile.grid_order import programs_in_order, walked
 from blockbuster.emit.tile.group import Group
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.machines import machine
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 
 SIZES = dict(B=2, M=80, K=40, N=100)
 BLOCKS = "block M 16, K 16, N 32\n"

@@ -13,9 +13,9 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_batch
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 DIMS = dict(q="B H G M D", k="B H N D", v="B H N L")

@@ -10,12 +10,12 @@ from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import not_complete, replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, Init, Let, Load, statements
 from blockbuster.emit.tile.trips import sized
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from tests.emit import inline_texts as texts
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 INLINE = Inline()

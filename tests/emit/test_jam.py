@@ -13,12 +13,12 @@ from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Fold, For, Let, Load, Store
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 SIZES = dict(H=3, M=64, N=48, D=16)

@@ -17,13 +17,13 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Store
 from blockbuster.emit.tile.trips import bound_sizes, walked_in
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.runtime.launch import run_batch
 from tests.emit.numpy_runs import run_numpy
+from tests.emit.parse_tiles import parse_tiles
 
 JOIN, SM_90 = Join(), target_of("sm_90")
 LINE = "nc(t*h+d*r), kcr -> nkh"

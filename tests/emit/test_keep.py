@@ -9,10 +9,10 @@ from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import Site, statements_of
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Load, Store
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.tile_texts import ENTRY, GROWS, STORED, STORED_SINCE, TURNED, TWICE
 from tests.rules.test_whole_dim import lowered
 

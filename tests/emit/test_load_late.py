@@ -6,9 +6,9 @@ from blockbuster.emit.closing import load_late, place_waits
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.tile import dataflow
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 

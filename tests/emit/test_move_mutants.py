@@ -30,11 +30,11 @@ from blockbuster.emit.schedule.script import BY_NAME, replayed
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import padding
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
 from blockbuster.ir.fitting import fitted
 from tests.emit.cases import blocked_dims, graph_of
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.spread_texts import LENGTHS, ONE_STORE
 from tests.emit.tile_texts import (
     AGAIN,

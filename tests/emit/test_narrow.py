@@ -17,10 +17,10 @@ from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_masks import random_condition
 from tests.parameters import rest_slow
 

@@ -13,8 +13,8 @@ from blockbuster.emit.schedule import (
     whole_numbers,
 )
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import BlockbusterError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import anew, moved, mutated, verdicts
 from tests.emit.test_narrow import NARROW, both_runs, masked_sum, unscheduled_at
 

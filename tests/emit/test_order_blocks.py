@@ -6,9 +6,9 @@ import pytest
 import blockbuster as bb
 from bench.everyday import causal, full
 from blockbuster.emission import check_schedule, emit
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 
 SIZES = dict(B=1, H=2, M=130, N=130, D=16, L=16)
 DIMS = dict(q="B H M D", k="B H N D", v="B H N L")

@@ -18,11 +18,11 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import verify_waits
 from blockbuster.emit.tile.listing import listing
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import anew, mutated
 
 SIZES = dict(M=64, K=64, N=128, H=32)

@@ -6,9 +6,9 @@ import pytest
 import blockbuster as bb
 from blockbuster.costs import work_of
 from blockbuster.emit.closing.pair_accesses import pair_accesses
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import ACCESSES, statements
 from blockbuster.runtime.launch import run_interpreted
+from tests.emit.parse_tiles import parse_tiles
 
 
 def rotated(x, c, s):

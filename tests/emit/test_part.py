@@ -14,7 +14,6 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.script import BY_NAME, replayed
 from blockbuster.emit.schedule.site import Site, loops_of
 from blockbuster.emit.target.compiler import compile_kernel
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Iota, Let, statements
 from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.verify import verify_tiles
@@ -25,6 +24,7 @@ from blockbuster.selection.decisions.full_tiles import does_not_pay, parted
 from blockbuster.selection.plans.masked_loops import narrowed_loops
 from tests.emit.counting import tile_traffic
 from tests.emit.numpy_runs import run_numpy
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,

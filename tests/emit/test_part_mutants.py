@@ -8,8 +8,8 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule import chunk_loops, known_masks, part, span_tiles, whole_blocks
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import BlockbusterError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import anew, moved, mutated, passed, verdicts
 from tests.emit.test_narrow import HERE, NARROW, Loads, masked_sum, unscheduled_at
 from tests.emit.test_narrow_mutants import NUMBERS, SMALL, loop

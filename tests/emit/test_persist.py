@@ -6,11 +6,11 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.target.compiler import compile_kernel
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.runtime.numbers import Arithmetic
+from tests.emit.parse_tiles import parse_tiles
 
 SIZES = dict(M=80, K=40, N=100)
 BLOCKS = "block M 16, K 16, N 32\n"

@@ -13,10 +13,10 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import loops_of
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.typed import typed
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_batch
+from tests.emit.parse_tiles import parse_tiles
 
 DIMS, SIZES = dict(x="M K", w="K N"), dict(M=37, K=24, N=96)
 CUT = "regroup nest 1 A\nblock N {}, M 16, K 16\nwarps 4\nstage nest 1 K 2"

@@ -13,12 +13,12 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Fold, For, Guard, statements
 from blockbuster.emit.tile.scans import broken_scans
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.workarounds import CARRIED
 from blockbuster.rules import fuse
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_scans import graph
 from tests.emit.random_tiles import all_cut, arguments, is_cut, lowered
 

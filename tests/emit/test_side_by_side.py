@@ -15,7 +15,6 @@ from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.interpret.side_by_side import side_by_side
 from blockbuster.emit.interpret.sides import Side, cut_by, cuts
 from blockbuster.emit.tile.dataflow import bounding
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.trips import blocks_in
 from blockbuster.interp.characters import Characters
@@ -23,6 +22,7 @@ from blockbuster.interp.degree import VARIABLE, Degree
 from blockbuster.interp.exact import Exact
 from blockbuster.interp.free_order import FreeCharacters
 from blockbuster.interp.semantics import Float64
+from tests.emit.parse_tiles import parse_tiles
 
 
 class OneByOne(TileObserver):

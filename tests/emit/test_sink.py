@@ -10,9 +10,9 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.sink import Sink
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 SIZES = dict(M=4, N=6, K=5)

@@ -18,12 +18,12 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER
 from tests.emit.numpy_runs import run_numpy
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 from tests.emit.test_narrow import Loads
 

@@ -9,8 +9,8 @@ from blockbuster.emit.schedule.block import Cut
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.tile import cut, dataflow
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import anew, moved, mutated, passed, scheduled, verdicts
 from tests.emit.test_spans import BAND
 

@@ -18,7 +18,6 @@ from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
 from blockbuster.emit.tile.traffic import arithmetic
 from blockbuster.emit.tile.verify import verify_tiles
@@ -28,6 +27,7 @@ from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import FOLDER
 from tests.emit.counting import count_run, tile_traffic
 from tests.emit.numpy_runs import run_numpy
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_spans import with_spans
 from tests.emit.random_tiles import all_cut, applications, is_cut, lowered, random_graph, some_moves
 

@@ -8,11 +8,11 @@ from blockbuster.emission import emit
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
 from blockbuster.emit.schedule.spell import Spell
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.ir.base_two import LOG2_E, tanh_by, with_tanh
 from blockbuster.ir.expr import Arg, call
 from tests.emit.cases import FOLDER
 from tests.emit.numpy_runs import run_numpy
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_factor import BLOCKS, SIZES, capped, drawn, graph_of, rows, start_of
 
 INF = float("inf")

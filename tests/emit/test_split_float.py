@@ -17,13 +17,13 @@ from blockbuster.emit.target.assembler import dots_may_break
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.priors import PRIORS
+from tests.emit.parse_tiles import parse_tiles
 
 LEAST = PRIORS.split_sum_elements
 

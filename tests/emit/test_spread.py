@@ -10,11 +10,11 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
 from blockbuster.selection.choice import Fused
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.spread_texts import COLUMN_SUMS, LENGTHS, ONE_STORE, SQUARE
 from tests.rules.test_whole_dim import layer_norm_backward
 

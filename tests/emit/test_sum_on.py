@@ -4,11 +4,11 @@ import pytest
 
 from blockbuster.emit.closing.sum_on import not_summed_on, sum_on
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Fold, For, Init, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.emit.tile.verify import verify_tiles
+from tests.emit.parse_tiles import parse_tiles
 
 LOADS = ("t1: f16[M, K] = load A[R, S, M, K]", "t2: f16[N, K] = load B[R, S, N, K]")
 DOT = ("t3: f32[M, N] = dot(t1, t2)", "t4 += t3")

@@ -15,13 +15,13 @@ from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.sides import Side, cuts, unrestricting
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Block, For, Store
 from blockbuster.errors import VerifyError
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.lengths import Rule, share_of, size
 from blockbuster.ir.parse import parse
 from tests.emit.cases import TEXTS, defer_lane_sums, graph_of, hoist
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.tile_texts import LANES, RUNNING, TWO
 
 

@@ -20,11 +20,10 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile import waits
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
-from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, form_of, reserved
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.next_block import Next
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
     LAST,
@@ -62,7 +61,9 @@ from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Rel
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import Run, Strided
 from blockbuster.rules.safety import RESCALED
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.random_spans import with_spans
+from tests.emit.tile_forms import fields_of
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.parameters import one_in
 from tests.random_programs.strategies import block_graphs
@@ -193,8 +194,7 @@ def test_everything_that_a_program_holds_is_written():
 
 
 def test_words_of_users_are_read_back():
-    read = parse_tiles(show_tiles(ALL))
-    assert hints_of(read) == hints_of(ALL)
+    assert hints_of(read := parse_tiles(show_tiles(ALL))) == hints_of(ALL)
     views = [[p.hint for p in parts_of(made) if isinstance(p, View)] for made in (ALL, read)]
     assert views[0] == views[1] == ["half", "kept", "", ""]
 

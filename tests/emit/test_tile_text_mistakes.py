@@ -2,9 +2,9 @@
 
 import pytest
 
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Fold
 from blockbuster.errors import ParseError
+from tests.emit.parse_tiles import parse_tiles
 
 PROGRAM = """tiles {{
   inputs X: f16[M, N]

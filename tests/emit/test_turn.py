@@ -7,11 +7,11 @@ from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import Site, statements_of
 from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
 from blockbuster.selection.decisions.turned import turned
+from tests.emit.parse_tiles import parse_tiles
 
 TURN = Turn()
 

@@ -21,11 +21,11 @@ from blockbuster.emit.schedule.unroll import Unroll
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.ir.lengths import Rule, whole
 from blockbuster.runtime.launch import run_batch
+from tests.emit.parse_tiles import parse_tiles
 
 UNROLL, SM_90 = Unroll(), target_of("sm_90")
 SIZES = dict(A=2, C=9, D=7)

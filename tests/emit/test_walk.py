@@ -11,10 +11,10 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
+from tests.emit.parse_tiles import parse_tiles
 from tests.emit.test_move_mutants import mutated
 
 SIZES = dict(H=3, M=70, N=5)

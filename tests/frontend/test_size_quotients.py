@@ -9,13 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.show import show_tiles
 from blockbuster.errors import LaunchError, TraceError
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.saved_program import program_to_json, read_program
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.lengths import clamped, inverse, size, whole
+from tests.emit.parse_tiles import parse_tiles
 
 
 def attention(q, k, v):

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.show import show_tiles
 from blockbuster.errors import LaunchError, TraceError
 from blockbuster.frontend.trace import trace_with_facts
+from tests.emit.parse_tiles import parse_tiles
 from tests.parameters import rest_slow
 
 ENDS = (None, *range(-8, 9))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.compile import jit
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.show import show_tiles
 from blockbuster.errors import LaunchError, TraceError
 from blockbuster.frontend.functions.windows import windowed
@@ -24,6 +23,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import is_padded
 from blockbuster.runtime.launch import run_batch
+from tests.emit.parse_tiles import parse_tiles
 from tests.interp.plain import plain
 
 

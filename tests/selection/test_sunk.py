@@ -7,9 +7,9 @@ import blockbuster as bb
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For
 from blockbuster.selection.decisions.sunk import sunk
+from tests.emit.parse_tiles import parse_tiles
 
 SIZES = dict(M=400, N=600, K=500)
 

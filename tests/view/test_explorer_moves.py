@@ -6,11 +6,11 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.view.explorer.data import explorer_data
 from blockbuster.view.explorer.moves import CLOSING
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.why import lead, why
+from tests.emit.parse_tiles import parse_tiles
 from tests.view.explorer_cases import data, kernel_of
 
 NAMES = ("attention", "heads", "residual")

@@ -1,6 +1,4 @@
-"""Statements on other tiles; those for one of two parts of a dim, as ``split-lanes`` and ``jam``
-write them.
-"""
+"""Statements on other tiles; those for one of two parts of a dim, as ``jam`` writes them."""
 
 from __future__ import annotations
 

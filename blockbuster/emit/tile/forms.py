@@ -1,7 +1,7 @@
 """The text form of tile programs, as a table with one entry for each kind of part.
 
-``show.py`` prints by this table and ``parse.py`` reads by it, so a text reads back as an equal
-program, and a new field of a statement is a few words in its line. Docs: tile_programs.md.
+``show.py`` prints by this table, and the reader of the tests reads by it, so a text reads back as
+an equal program, and a new field of a statement is a few words in its line. Docs: tile_text.md.
 
 ``{field:kind}`` is a field, written as its kind says; ``{a,b:kind}`` are two fields in one phrase.
 ``~...~`` is left out if its field has its default value. Other words stand for themselves.
@@ -148,14 +148,6 @@ def form_of(kind: type) -> tuple[Part, ...]:
     return _PARTS[kind]
 
 
-def fields_of(kind: type) -> Iterator[str]:
-    """The fields that the form of ``kind`` says."""
-    for part in form_of(kind):
-        for slot in part.parts if isinstance(part, Maybe) else (part,):
-            if isinstance(slot, Slot):
-                yield from slot.fields
-
-
 def usual(kind: type, name: str) -> Any:
     """The value of a field whose words are left out."""
     default = next(f.default for f in fields(kind) if f.name == name)
@@ -165,21 +157,6 @@ def usual(kind: type, name: str) -> Any:
 def written_name(word: str) -> re.Match[str] | None:
     """A tile's name in text, taken apart: ``t6``, or ``k_6`` for the tile t6 that is called k."""
     return re.fullmatch(r"(?:t|(?P<hint>.+)_)(?P<number>0|[1-9]\d*)", word)
-
-
-def first_words() -> tuple[dict[str, type], dict[str, type]]:
-    """Statements by the word that they begin with, or that follows the tile that they make."""
-    beginning: dict[str, type] = {}
-    making: dict[str, type] = {}
-    for kind in STATEMENTS:
-        match form_of(kind):
-            case (Words() as first, *_):
-                beginning[first.tokens[0]] = kind
-            case (Slot(kind="either", words=words), *_):
-                beginning |= dict.fromkeys(words, kind)
-            case (_, Words() as second, *_) if len(second.tokens) > 1:
-                making[second.tokens[1]] = kind
-    return beginning, making
 
 
 @cache

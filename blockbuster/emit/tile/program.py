@@ -385,7 +385,7 @@ class TileProgram(HashedOnce):
     constants: tuple[str, ...] = ()
 
     def show(self) -> str:
-        """The text form; ``parse_tiles`` reads it back."""
+        """The text form."""
         from blockbuster.emit.tile.show import show_tiles
 
         return show_tiles(self)

@@ -38,7 +38,7 @@ WIDTH = 100
 
 
 def show_tiles(program: TileProgram) -> str:
-    """The text of ``program``, ending in one newline; ``parse_tiles`` reads it back.
+    """The text of ``program``, ending in one newline.
 
     Ill-formed programs have a text, too.
 

@@ -19,7 +19,6 @@ from blockbuster.emit.tile.forms import (
     Part,
     Slot,
     Words,
-    first_words,
     form_of,
     usual,
     written_name,
@@ -43,20 +42,17 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.expr import Arg, Expr, substitute
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import MONOIDS, Elementwise, Functional, Op, Pointwise
-from blockbuster.ir.phrases import OF_ONE, PhraseReader
+from blockbuster.ir.phrases import OF_ONE
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView
+from tests.emit.tile_forms import JoinedReader, first_words
 
 
 def parse_tiles(text: str) -> TileProgram:
     """The tile program that ``text`` describes; ``verify_tiles`` says whether it is well-formed.
 
     Raises ParseError: the line, a caret below the word, and what was expected there.
-
-    >>> program = parse_tiles("tiles { outputs Y: f32[] nest 1 { t1: f32[] = 1 store Y[] = t1 } }")
-    >>> program.nests[0].body[1].value
-    Tile(name='t1', axes=(), per_lane=(), dtype='float32')
     """
     reader = _Reader(text)
     program = reader.program()
@@ -64,10 +60,8 @@ def parse_tiles(text: str) -> TileProgram:
     return program
 
 
-class _Reader(PhraseReader):
+class _Reader(JoinedReader):
     """A text, and what its lines so far have given names to."""
-
-    joins = True
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
