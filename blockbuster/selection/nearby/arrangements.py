@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import permutations
 
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -18,7 +17,6 @@ from blockbuster.selection.nearby.roles import Roles
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
-Way = Callable[["Arrangement"], Iterator["Arrangement"]]
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,6 @@ class Arrangements:
                 own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
                 yield number, replace(arrangement, own=tuple(sorted(own.items())))
 
-    @property
-    def ways(self) -> tuple[Way, ...]:
-        """How lanes change: one dim at a time or, where that does not help, one at the cost of
-        another; kernels of dots are cut anew later.
-        """
-        return (self.neighbours,) if self.roles.dots else (self.neighbours, self.traded)
-
     def neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
         """The same with one dim doubled or halved."""
         lanes = self.lanes(arrangement)
@@ -112,12 +103,3 @@ class Arrangements:
                 if self.roles.least(dim) <= other <= self.roles.most(dim):
                     changed = (*lanes[:at], (dim, other), *lanes[at + 1 :])
                     yield replace(arrangement, lanes=changed)
-
-    def traded(self, arrangement: Arrangement) -> Iterator[Arrangement]:
-        """The same with one dim doubled and another halved: tiles as large, of another form."""
-        lanes = dict(self.lanes(arrangement))
-        for one, other in permutations(lanes, 2):
-            wide, narrow = 2 * lanes[one], lanes[other] // 2
-            if wide <= self.roles.most(one) and narrow >= self.roles.least(other):
-                changed = {**lanes, one: wide, other: narrow}
-                yield replace(arrangement, lanes=tuple(changed.items()))

@@ -32,7 +32,7 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks
 from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.roles import Roles
@@ -122,14 +122,11 @@ class _Search:
         return [one for one in found if one is not None]
 
     def walk(self, here: Variation | None) -> None:
-        """From a start to better lanes, as long as a way to change them helps."""
+        """From a start to better lanes, one dim at a time, as long as that helps."""
         while here is not None and len(self.found) < PRIORS.walked_schedules:
-            here = next(filter(None, (self._better(here, w) for w in self.arranged.ways)), None)
-
-    def _better(self, here: Variation, way: Way) -> Variation | None:
-        near = [self._costed(one) for one in way(here.arrangement)]
-        better = [one for one in near if one and one.microseconds < here.microseconds]
-        return min(better, key=lambda one: one.microseconds, default=None)
+            near = [self._costed(one) for one in self.arranged.neighbours(here.arrangement)]
+            better = [one for one in near if one and one.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none, with the settings of the best."""
