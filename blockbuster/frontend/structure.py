@@ -5,7 +5,7 @@ names, so that what was chosen for one serves all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blockbuster.frontend.final_names import with_names
@@ -13,7 +13,7 @@ from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.part import dims_named
 from blockbuster.frontend.program import ArrayInput, ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, whole
+from blockbuster.ir.lengths import Length, Rule, size, whole
 from blockbuster.ir.types import Dim
 
 ALIGNED = 16
@@ -39,9 +39,15 @@ def exact_structure(program: ArrayProgram) -> Structure:
     """
     made, dims, names = _renamed(program, program.equations)
     now = {dim: f"D{number}" for number, dim in enumerate(dims)}
-    rules = sorted((rule.renamed(now) for rule in program.rules), key=lambda rule: rule.dim)
+    rules = sorted((in_names(rule, now) for rule in program.rules), key=lambda rule: rule.dim)
     fixed = sorted((now[dim], count) for dim, count in program.fixed_sizes)
     return replace(made, rules=tuple(rules), fixed_sizes=tuple(fixed)), dims, names
+
+
+def in_names(rule: Rule, names: Mapping[Dim, Dim]) -> Rule:
+    """A rule of dims that have other names."""
+    length = rule.length.replaced(lambda dim: size(names.get(dim, dim)))
+    return replace(rule, dim=names.get(rule.dim, rule.dim), length=length)
 
 
 def _renamed(program: ArrayProgram, equations: Sequence[Equation]) -> Structure:

@@ -10,7 +10,7 @@ negative, and a division in it rounds up. An ``Inverse`` stands in it for a size
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
 from math import ceil, gcd, lcm, prod
@@ -350,11 +350,6 @@ class Rule:
     length: Length
     exact: bool = True
     because: str = field(default="", compare=False)
-
-    def renamed(self, names: Mapping[Dim, Dim]) -> Rule:
-        """The same of dims that have other names."""
-        length = self.length.replaced(lambda dim: size(names.get(dim, dim)))
-        return replace(self, dim=names.get(self.dim, self.dim), length=length)
 
     def __str__(self) -> str:
         return f"|{self.dim}| is {'' if self.exact else 'at least '}{self.length}"

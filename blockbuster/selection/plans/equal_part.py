@@ -12,7 +12,7 @@ from typing import Any
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dims import letters
-from blockbuster.frontend.structure import exact_structure
+from blockbuster.frontend.structure import exact_structure, in_names
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
@@ -69,7 +69,7 @@ class EqualPart(Part):
         self.program, self._of, self._first, self._given_dims = program, of, first, dims
         self._given_names = names
         self._names, self._dims = _with_inner(first, names), _with_made(first, program, dims)
-        made = [r.renamed(self._dims) for r in first.size_rules if r.dim not in dims]
+        made = [in_names(r, self._dims) for r in first.size_rules if r.dim not in dims]
         self.size_rules = (*first.size_rules, *made)
         self.by, self._offered, self._cut = first.by, first._offered, first._cut
         self.arithmetic, self.steps, self.fused = first.arithmetic, first.steps, first.fused
