@@ -5,6 +5,7 @@ names, so that what was chosen for one serves all.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blockbuster.frontend.final_names import with_names
@@ -12,7 +13,7 @@ from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.part import dims_named
 from blockbuster.frontend.program import ArrayInput, ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, whole
+from blockbuster.ir.lengths import Length, Rule, size, whole
 from blockbuster.ir.types import Dim
 
 ALIGNED = 16
@@ -29,6 +30,27 @@ def structure(program: ArrayProgram) -> Structure:
     an array which another part computes is not known here. Where the only slice of an input begins
     does not count, beyond how it is aligned: each step of an unrolled loop has its own.
     """
+    return _renamed(program, _anywhere(program))
+
+
+def exact_structure(program: ArrayProgram) -> Structure:
+    """The same with all that lowering reads: where slices begin, and what is known of sizes. The
+    kernels of one of two equal programs compute the other's.
+    """
+    made, dims, names = _renamed(program, program.equations)
+    now = {dim: f"D{number}" for number, dim in enumerate(dims)}
+    rules = sorted((in_names(rule, now) for rule in program.rules), key=lambda rule: rule.dim)
+    fixed = sorted((now[dim], count) for dim, count in program.fixed_sizes)
+    return replace(made, rules=tuple(rules), fixed_sizes=tuple(fixed)), dims, names
+
+
+def in_names(rule: Rule, names: Mapping[Dim, Dim]) -> Rule:
+    """A rule of dims that have other names."""
+    length = rule.length.replaced(lambda dim: size(names.get(dim, dim)))
+    return replace(rule, dim=names.get(rule.dim, rule.dim), length=length)
+
+
+def _renamed(program: ArrayProgram, equations: Sequence[Equation]) -> Structure:
     order = _in_order_of_use(program)
     inputs = [program.inputs[port] for port in order]
     now = {Value(-1, port): Value(-1, at) for at, port in enumerate(order)}
@@ -48,7 +70,7 @@ def structure(program: ArrayProgram) -> Structure:
             ArrayInput(f"x{at}", axes(one.shape), "" if one.kind == FLOAT else one.dtype)
             for at, one in enumerate(inputs)
         ),
-        tuple(map(renamed, _anywhere(program))),
+        tuple(map(renamed, equations)),
         tuple(
             replace(one, name=f"y{at}", value=now.get(one.value, one.value))
             for at, one in enumerate(program.outputs)

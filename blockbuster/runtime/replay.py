@@ -37,26 +37,26 @@ Tensor = Any
 class OnGpu:
     """A plan on one GPU: what its replays for all layouts have in common.
 
-    ``known`` has the launches of its files, by their texts; ``kept`` has what was computed of
-    constants. ``has_others``: another plan may take its place. ``tape`` is that of the first
-    replay, after it ran: later ones read the same arrays in the same order.
+    ``known`` has the launches of its files, by their texts and what they read; ``kept`` has what
+    was computed of constants. ``has_others``: another plan may take its place. ``tape`` is that of
+    the first replay, after it ran: later ones read the same arrays in the same order.
     """
 
     plan: Plan
     gpu: Gpu
     compare: Compare | None = None
     has_others: bool = False
-    known: dict[str, FileLaunches] = field(default_factory=dict)
+    known: dict[tuple[str, tuple[str, ...]], FileLaunches] = field(default_factory=dict)
     tape: Tape | None = None
     kept: Kept = field(default_factory=Kept)
 
     def launches(self, file: File) -> FileLaunches:
         """The launches of a file, for all layouts."""
-        if file.text not in self.known:
+        key = file.text, file.reads  # equal files of other arrays keep other constants
+        if key not in self.known:
             assert file.launches is not None, "files for a GPU say what their launcher does"
-            made = FileLaunches(load_module(file.text), file.launches, self.gpu)
-            self.known[file.text] = made
-        return self.known[file.text]
+            self.known[key] = FileLaunches(load_module(file.text), file.launches, self.gpu)
+        return self.known[key]
 
 
 class Replay:
@@ -224,7 +224,8 @@ class Replay:
                 given = [
                     self._as_taken(planned, name, known[name], empty) for name in planned.reads
                 ]
-                begun = of.launches(planned).begun(given, self._sizes, empty)
+                sizes = planned.own(self._sizes)
+                begun = of.launches(planned).begun(given, sizes, empty)
                 known |= zip(planned.writes, begun.results, strict=True)
                 sources += [one.source for one in begun.wanted]
         compile_ahead(sources, of.gpu)
@@ -263,12 +264,13 @@ class Replay:
             self._calls += (call,)
             return call.play, call.first(given)
         launches = of.launches(planned)
-        laid = launches.laid(given, self._sizes)
+        sizes = planned.own(self._sizes)
+        laid = launches.laid(given, sizes)
         if laid is not None:
             return laid, laid(given)
         if of.compare and self._checks is None:
             self._checks = FirstChecks(of.gpu, of.compare)
-        recording = Recording(of, planned, self._sizes, self._checks)
+        recording = Recording(of, planned, sizes, self._checks)
         self._recordings += (recording,)
         return recording.first(given)
 

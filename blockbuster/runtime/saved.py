@@ -47,7 +47,7 @@ from blockbuster.selection.plans.plan import File, Plan
 
 T = TypeVar("T")
 
-SCHEMA = "blockbuster.runtime.compiled/7"
+SCHEMA = "blockbuster.runtime.compiled/8"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
@@ -210,7 +210,8 @@ def _check_arrays(plan: Plan) -> None:
             if step.launches is None and plan.target != CPU:
                 raise Wrong("lacks what its launcher does", f"{place}.launches")
             _check_known(step.reads, known, place)
-            _check_known((*step.dims, *step.blocks), _with_classes(plan.sizes), place)
+            sized = (*step.dims, *step.blocks, *step.named.values())
+            _check_known(sized, _with_classes(plan.sizes), place)
         if len(step.writes) != len(step.axes) or {*step.writes} & {*known}:
             raise Wrong("writes an array twice, or has axes for other arrays", place)
         known.update(zip(step.writes, step.axes, strict=True))
@@ -259,7 +260,7 @@ def _step(data: Any, classes: Classes) -> File | Call:
 FILE: dict[str, Read[Any]] = {
     "text": text, "reads": _names, "writes": _names, "axes": items(AXES),
     "dims": _names, "blocks": mapping(number(1)), "kernels": number(0),
-    "launches": maybe(read_launches),
+    "launches": maybe(read_launches), "named": mapping(text),
 }  # fmt: skip
 
 

@@ -25,17 +25,16 @@ def at_sizes(plan: Plan, sizes: Sizes) -> Plan:
     if not isinstance(plan.divided, Divided):
         return replace(plan, sizes=sizes)
     known = {size_class(dim): size for dim, size in sizes.items()}
-    found: dict[int, Considered] = {}
+    found: list[Considered] = []
     for part, considered in plan.divided.by_part:
-        own = completed(known, part.size_rules)
-        found |= {id(one): replace(one, best=_choice(one.best, own)) for one in considered}
+        own = part.own(known)
+        found += [replace(one, best=_choice(one.best, own)) for one in considered]
+    left = iter(found)
     steps = tuple(
-        replace(step, considered=found[id(step.considered)])
-        if isinstance(step, File) and id(step.considered) in found
-        else step
+        replace(step, considered=next(left)) if isinstance(step, File) and step.considered else step
         for step in plan.steps
     )
-    divided = replace(plan.divided, considered=tuple(found[id(c)] for c in plan.divided.considered))
+    divided = replace(plan.divided, considered=tuple(found))
     return replace(plan, sizes=sizes, steps=steps, divided=divided)
 
 

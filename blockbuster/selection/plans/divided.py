@@ -34,6 +34,7 @@ from blockbuster.selection.plans.array_names import arrays_of, names_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.call_prices import loaded_whole
 from blockbuster.selection.plans.effort import EXHAUSTIVE, OVERLAPPING, USUAL
+from blockbuster.selection.plans.equal_part import Firsts
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.part import Dtypes, Part
@@ -106,10 +107,11 @@ class Divided:
         """The programs of the pieces."""
         return tuple(fused for part in self.parts for fused in part.fused)
 
-    @property
-    def subjects(self) -> tuple[Subject, ...]:
-        """What is asked of those who measure schedules of the pieces."""
-        return tuple(subject for part in self.parts for subject in part.subjects)
+    def asked(self, sizes: Mapping[Dim, int]) -> Iterator[tuple[Subject, Mapping[Dim, int]]]:
+        """What is asked of those who measure schedules of the pieces, and the sizes of each."""
+        for own in self.parts:
+            known = own.own(sizes)
+            yield from ((subject, known) for subject in own.subjects)
 
 
 def of_parts(
@@ -129,6 +131,8 @@ class Division:
         self.program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self.forms, self.effort = forms, effort
         self._parts: dict[tuple[Any, ...], Part] = {}
+        shares = not (dtypes.on_cpu or forms.fusers)  # fusers may offer other programs for equals
+        self._firsts = Firsts() if shares else None
         self._names = names_of(program)
         self.arrays = arrays_of(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
@@ -176,7 +180,8 @@ class Division:
         if key not in self._parts:
             own = part(program, equations, outputs, self._names, self._taken)
             names = (*self._names.values(), *self.arrays.values(), *self._written)
-            made = Part(own, self._part_dtypes(own, outputs), cut, {*names} - {*outputs})
+            known = own, self._part_dtypes(own, outputs), cut, {*names} - {*outputs}
+            made = self._firsts.part(*known) if self._firsts is not None else Part(*known)
             self._taken |= dict.fromkeys(rule.dim for rule in made.size_rules)
             self._written |= dict.fromkeys(name for name in made.dtypes if name not in outputs)
             self._parts[key] = made

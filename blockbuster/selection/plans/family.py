@@ -31,7 +31,7 @@ from blockbuster.selection.plans.explanation import divided_of
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.part import Part, dtypes_of
-from blockbuster.selection.plans.pieces import Axes, Call, Piece
+from blockbuster.selection.plans.pieces import Axes, Call, Piece, renamed_axes
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
 from blockbuster.selection.plans.plan_classes import PlanClasses
 from blockbuster.selection.plans.recalled import decision_of, recalled_plan
@@ -105,8 +105,9 @@ class Family:
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
         """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
-        subject = divided_of(plan).subjects[plan.files.index(file)]
-        return self._asked(subject, plan.sizes, file.considered, one_kernel)
+        at = plan.files.index(file)
+        subject, sizes = [*divided_of(plan).asked(plan.sizes)][at]
+        return self._asked(subject, sizes, file.considered, one_kernel)
 
     def with_choice(self, plan: Plan, file: File, choice: Choice) -> Plan:
         """``plan`` with another choice for one of its files."""
@@ -146,13 +147,15 @@ class Family:
         return recalled_plan(decision, self._division, self._whole, *where, search)
 
     def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
-        """What considers the pieces of parts at ``sizes``, each part once."""
+        """What considers the pieces of parts at ``sizes``, each part once, and equal ones once."""
         considered: dict[Part, list[Considered]] = {}
         equal: dict[Any, list[Considered]] = {}  # by structure: of the first such part
         classes = {size_class(dim): size for dim, size in sizes.items()}
 
         def consider(part: Part, limit: float = inf) -> list[Considered]:
-            known = completed(sizes, part.size_rules)
+            known, first = part.own(sizes), part.first
+            if first is not part and known.items() <= first.own(sizes).items():
+                return consider(first, limit)
             key = part.structure(classes), len(part.fused)
             if part in considered:  # asked again, perhaps with a higher limit
                 considered[part] = [one.within(limit) for one in considered[part]]
@@ -174,8 +177,8 @@ class Family:
         """What was considered, with measured choices in front where some are known."""
         if self._known is None:
             return found
-        pairs = zip(found.subjects, found.considered, strict=True)
-        asked = [self._asked(subject, sizes, one, one_kernel) for subject, one in pairs]
+        pairs = zip(found.asked(sizes), found.considered, strict=True)
+        asked = [self._asked(*subject, one, one_kernel) for subject, one in pairs]
         return replace(found, considered=tuple(map(self._known, asked)))
 
     def _asked(
@@ -189,9 +192,11 @@ class Family:
         """
         if any(sizes[dim] % lanes for dim, lanes in chosen.loaded_whole.items()):
             return None
-        rules = (rule for part in chosen.parts for rule in part.size_rules)
-        known, pairs = completed(sizes, rules), zip(chosen.fused, chosen.considered, strict=True)
-        found = [fused.at_other_sizes(considered, known) for fused, considered in pairs]
+        found = [
+            fused.at_other_sizes(one, part.own(sizes))
+            for part, considered in chosen.by_part
+            for fused, one in zip(part.fused, considered, strict=True)
+        ]
         kept = tuple(one for one in found if one is not None)
         if len(kept) != len(found):
             return None
@@ -225,9 +230,14 @@ class Family:
     def _plan(self, sizes: Sizes, chosen: Divided) -> Plan:
         found = iter(zip(chosen.fused, chosen.considered, strict=True))
         steps: list[File | Call] = []
+        files: dict[tuple[int, int], File] = {}  # of equal pieces, the first one's
         for step in (step for part in chosen.parts for step in part.pieces.steps):
             if isinstance(step, Piece):
-                steps.append(self._file(step, *next(found), sizes))
+                fused, considered = next(found)
+                key = id(fused), id(considered)
+                if key not in files:
+                    files[key] = self._file(fused, considered, sizes)
+                steps.append(_of_piece(files[key], step))
             else:
                 steps.append(step if isinstance(step, Call) else whole_file(step))
         notes = [note for considered in chosen.considered for note in considered.notes]
@@ -256,7 +266,7 @@ class Family:
             divided=chosen,
         )
 
-    def _file(self, piece: Piece, fused: Fused, considered: Considered, sizes: Sizes) -> File:
+    def _file(self, fused: Fused, considered: Considered, sizes: Sizes) -> File:
         best = considered.best
         program = best.program
         blocks: Mapping[Dim, int] = {}
@@ -283,7 +293,7 @@ class Family:
         return File(
             text,
             tuple(buffer.name for buffer in program.inputs),
-            piece.writes,
+            tuple(buffer.name for buffer in program.outputs),
             tuple(
                 tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
                 for b in program.outputs
@@ -294,6 +304,15 @@ class Family:
             launches,
             considered,
         )
+
+
+def _of_piece(file: File, piece: Piece) -> File:
+    """The file of a piece by that of an equal one, whose arrays and dims may have other names."""
+    axes = tuple(renamed_axes(one, piece.dims) for one in file.axes)
+    reads = tuple(piece.names.get(name, name) for name in file.reads)
+    pairs = [(size_class(dim), size_class(name)) for dim, name in piece.dims.items()]
+    named = dict(pairs) if any(dim != name for dim, name in pairs) else {}
+    return replace(file, reads=reads, writes=piece.writes, axes=axes, named=named)
 
 
 def _along_rows(program: ArrayProgram) -> tuple[Dim, ...]:

@@ -14,6 +14,7 @@ from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import ALL, LAYERS, library_program
 from blockbuster.selection.parts.partition import Price
+from blockbuster.selection.plans.equal_part import EqualPart
 from blockbuster.selection.plans.fusers import Fuser, Notes, check_fusers, offered
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
@@ -53,7 +54,10 @@ class Forms:
         """A part in blocks; on whole arrays, for the CPU, if it may be; with a library's calls, if
         there are some and the machine has a table of what they take; and by what fusers offer.
         """
-        if part not in self._of:
+        if part not in self._of and isinstance(part, EqualPart):
+            _, *others = self.of(part.first, machine)
+            self._of[part] = (part, *map(part.form, others))
+        elif part not in self._of:
             whole = _on_whole_arrays(part) if self._on_cpu else None
             calls = self._with_calls(part) if self._library and library_of(machine) else ()
             found = (part, whole, *calls, *offered(part, self.fusers, self.notes))

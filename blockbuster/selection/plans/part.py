@@ -14,6 +14,7 @@ from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.candidates.named import unfused
@@ -89,6 +90,15 @@ class Part:
             )
             for piece in self.steps
         )
+
+    @property
+    def first(self) -> Part:
+        """The part whose kernels compute it: itself, or an equal one."""
+        return self
+
+    def own(self, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
+        """The sizes of the dims that its kernels name, where those of the program are ``sizes``."""
+        return completed(sizes, self.size_rules)
 
     def expect_shared(self) -> None:
         """Raise EmitError if lowering made many nodes of each operation: pieces of a value that

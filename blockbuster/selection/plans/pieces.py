@@ -11,7 +11,7 @@ whole arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,8 +22,14 @@ from blockbuster.ir.graph import Graph, Output, Read, Value
 from blockbuster.ir.ops import Misc, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import Strided, array_dim
+from blockbuster.selection.plans.stages import is_view, stages
 
 Axes = tuple[Dim | None, ...]
+
+
+def renamed_axes(axes: Iterable[Dim | None], dims: Mapping[Dim, Dim]) -> Axes:
+    """``axes`` with other names of dims."""
+    return tuple(None if dim is None else dims.get(dim, dim) for dim in axes)
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,30 @@ class Seen:
 
 @dataclass(frozen=True)
 class Piece:
-    """A block program without misc operators, and the arrays that its outputs fill."""
+    """A block program without misc operators, and the arrays that its outputs fill.
+
+    ``names``: of arrays, by those that they have in the program, where it was made for an equal
+    piece; ``dims`` those of dims.
+    """
 
     graph: Graph
     writes: tuple[str, ...]
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
+    dims: Mapping[Dim, Dim] = field(default_factory=dict, compare=False)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The names of the arrays that its inputs read."""
         views = (given.view for given in self.graph.inputs)
-        return tuple(dict.fromkeys(view.source for view in views if isinstance(view, Read)))
+        read = dict.fromkeys(view.source for view in views if isinstance(view, Read))
+        return tuple(self.names.get(name, name) for name in read)
+
+    @property
+    def written(self) -> Iterator[tuple[str, Axes]]:
+        """The arrays that it writes, or parts of them, and their axes."""
+        for name, one in zip(self.graph.output_names, self.graph.outputs, strict=True):
+            axes = one.axes or whole(self.graph.type_of(one.value))
+            yield self.names.get(name, name), renamed_axes(map(array_dim, axes), self.dims)
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,7 @@ def in_pieces(
 class _Cutting:
     def __init__(self, graph: Graph, cut: Collection[str] | None, taken: Collection[str]) -> None:
         self._graph, self._cut, self._part = graph, cut or (), cut is not None
-        self._stages = _stages(graph)
+        self._stages = stages(graph)
         self._inputs: dict[str, Axes] = {}
         for given in graph.inputs:
             if isinstance(given.view, Read):
@@ -198,7 +218,7 @@ class _Cutting:
             is_call = isinstance(node.op, Misc)
             if is_call:
                 found.update(dict.fromkeys(Value(position, p) for p in range(len(node.types))))
-            if _is_view(self._graph, position):
+            if is_view(self._graph, position):
                 continue
             for operand in node.operands:
                 base, _ = self._base(operand, ())
@@ -228,7 +248,7 @@ class _Cutting:
             self._base(o, ())[0]
             for at, node in enumerate(self._graph.nodes)
             for o in node.operands
-            if not _is_view(self._graph, at)
+            if not is_view(self._graph, at)
         ]
         read += [self._base(output.value, ())[0] for output in self._graph.outputs]
         found: dict[Value, str] = {}
@@ -340,7 +360,7 @@ class _Making:
             return
         node = graph.nodes[value.node]
         here = cutting._stages[value.node] == self.stage and not isinstance(node.op, Misc)
-        if here or _is_view(graph, value.node):
+        if here or is_view(graph, value.node):
             operands = [self.value(operand) for operand in node.operands]
             results = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
             self.made.update({Value(value.node, p): made for p, made in enumerate(results)})
@@ -359,30 +379,3 @@ def _parted(graph: Graph) -> dict[str, tuple[Output, ...]]:
         for name, outputs in found.items()
         if len(outputs) > 1 or any(isinstance(axis, Strided) for axis in outputs[0].axes or ())
     }
-
-
-def _is_view(graph: Graph, position: int) -> bool:
-    node = graph.nodes[position]
-    return isinstance(node.op, Relabel | Transpose) and node.types[0].buffered
-
-
-def _stages(graph: Graph) -> list[int]:
-    """For each node the number of its piece; a misc operator runs behind the piece of its number.
-
-    Between two nodes of one piece lies no misc operator, so each piece can run in one go.
-    """
-    stages: list[int] = []
-    for node in graph.nodes:
-        behind = [
-            stages[v.node] + isinstance(graph.nodes[v.node].op, Misc)
-            for v in node.operands
-            if v.node >= 0
-        ]
-        stages.append(max(behind, default=0))
-    for position in reversed(range(len(stages))):
-        if isinstance(graph.nodes[position].op, Misc):
-            continue
-        ports = range(len(graph.nodes[position].types))
-        readers = [stages[r] for p in ports for r in graph.consumers(Value(position, p))]
-        stages[position] = min(readers, default=stages[position])
-    return stages

@@ -45,6 +45,8 @@ class File:
     ``axes`` are those of the arrays it writes. ``dims`` are all its dims but chunks, ``blocks`` the
     size classes that NumPy walks in blocks. ``launches``: what the launcher of a file for a GPU
     does. ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
+    ``named``: the names in the plan of the sizes that the module names, where an equal part of the
+    program had it first.
     """
 
     text: str = field(repr=False)
@@ -56,6 +58,11 @@ class File:
     kernels: int
     launches: LaunchSpec | None = field(default=None, repr=False)
     considered: Considered | None = field(default=None, compare=False, repr=False)
+    named: Mapping[Dim, Dim] = field(default_factory=dict)
+
+    def own(self, sizes: Sizes) -> Sizes:
+        """The sizes that the module names, where those of the plan are ``sizes``."""
+        return {dim: sizes[name] for dim, name in self.named.items()} if self.named else sizes
 
 
 @dataclass(frozen=True)
@@ -151,8 +158,8 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """The emitted modules, one after the other."""
-        return "\n\n".join(file.text for file in self.files)
+        """The emitted modules, one after the other, each once."""
+        return "\n\n".join(dict.fromkeys(file.text for file in self.files))
 
     @property
     def result_dtypes(self) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from blockbuster.ir.lengths import completed
-from blockbuster.ir.types import Dim, size_class, whole
-from blockbuster.ir.views import array_dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
@@ -57,11 +56,7 @@ def _stores_large(part: Part, sizes: Mapping[Dim, int]) -> bool:
 
 def _written(step: Piece | Call | Whole) -> Iterator[tuple[str, Axes]]:
     """The arrays that a step writes, and their axes."""
-    if not isinstance(step, Piece):
-        return zip(step.writes, step.axes, strict=True)
-    graph = step.graph
-    axes = (one.axes or whole(graph.type_of(one.value)) for one in graph.outputs)
-    return zip(graph.output_names, (tuple(map(array_dim, one)) for one in axes), strict=True)
+    return step.written if isinstance(step, Piece) else zip(step.writes, step.axes, strict=True)
 
 
 def predicted(

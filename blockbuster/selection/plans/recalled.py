@@ -7,7 +7,6 @@ from functools import cache, partial, reduce
 from operator import or_
 
 from blockbuster.errors import EmitError, TraceError
-from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.considered import Considered
@@ -53,7 +52,7 @@ def recalled_plan(
         return found.considered[at] if found.bits == decision.parts else None
 
     pieces = [
-        (fused, completed(sizes, own.size_rules), given)
+        (fused, own.own(sizes), given)
         for own in parts or ()
         for fused, given in zip(own.fused, own.given, strict=True)
     ]

@@ -186,10 +186,11 @@ def _by_step(plan: Plan) -> Iterator[tuple[File | Call, list[KernelLine]]]:
 
 
 def _names(file: File) -> dict[str, str]:
-    """The names of a file's outputs in the plan, by those in its program."""
+    """The names of a file's arrays in the plan, by those in its program."""
     assert file.considered is not None, "else nothing is renamed"
-    outputs = (buffer.name for buffer in file.considered.best.program.outputs)
-    return dict(zip(outputs, file.writes, strict=True))
+    program = file.considered.best.program
+    names = (buffer.name for buffer in (*program.inputs, *program.outputs))
+    return dict(zip(names, (*file.reads, *file.writes), strict=True))
 
 
 def _of_choice(best: Choice, equations: Sequence[Equation], *, alone: bool) -> list[KernelLine]:

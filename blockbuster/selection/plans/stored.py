@@ -128,7 +128,7 @@ def values_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
     found = [*_around_calls(plan, shapes), *_from_part_to_part(plan, shapes)]
     for file in plan.files:
         if file.considered is not None:
-            found += stored(file.considered, sizes)
+            found += stored(file.considered, file.own(sizes))
     return tuple(sorted(found, key=lambda one: -one.written.bytes))
 
 
