@@ -3,12 +3,13 @@
 from dataclasses import replace
 from itertools import product
 from random import Random
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockbuster.emit.schedule import fill, narrow, part
+from blockbuster.emit.schedule import conditions, fill, narrow, part
 from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
@@ -123,6 +124,22 @@ def test_a_reason_remembered_by_the_body_is_that_of_the_whole_program(random):
     for (reason, args), (site, loop) in product(BY_BODY, loops_of(draft)):
         if loop.span is None and loop.chunk is None:
             assert reason(draft, site, **args) == reason.__wrapped__(draft, site, **args)
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(RANDOMS)
+def test_formulas_of_a_nest_are_made_once_and_asked_alone(random):
+    """Who asks for the formulas of a nest gets leaves numbered as if nobody had asked before."""
+    draft = start_of(safe(fuse(masked_graph(random)).final), random).draft
+    for number, nest in enumerate(draft.nests, start=1):
+        loops = [loop for site, loop in loops_of(draft) if site.nest == number]
+        first = conditions.formulas_of(nest)
+        masks = [conditions.conditions(loop, first) for loop in loops]
+        with mock.patch.object(conditions, "substitute") as made:
+            second = conditions.formulas_of(nest)
+        assert not made.called
+        assert masks == [conditions.conditions(loop, second) for loop in loops]
+        assert first.leaves == second.leaves
 
 
 @settings(max_examples=settings().max_examples // 3)

@@ -5,6 +5,7 @@ That the numbers stay is tested with every pass, in test_tile_programs and test_
 
 import re
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
+from blockbuster.emit.schedule import defer_lane_sums as defer
+from blockbuster.emit.schedule.defer_lane_sums import not_deferrable, place_of
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -322,3 +324,13 @@ def test_in_the_interpreter(at, results):
     assert " = tl.full((BLOCK_M, BLOCK_N)" in kernel.source
     for name, array in results[at].items():
         np.testing.assert_allclose(array, wanted[name], rtol=1e-6)
+
+
+def test_reads_of_a_body_are_counted_once_for_all_its_folds():
+    (nest,) = lower_to_tiles(parse(EXTREMES)).nests
+    folds = [stmt for stmt in statements(nest.body) if isinstance(stmt, Fold)]
+    with mock.patch.object(defer, "reads", wraps=defer.reads) as asked:
+        reasons = [not_deferrable(fold, *place_of(fold, nest.body), nest) for fold in folds]
+
+    assert reasons == ["", ""]
+    assert asked.call_count == 2  # of the nest, and of the loop

@@ -270,6 +270,16 @@ def test_pads_of_what_an_array_holds(mode, width):
     )
 
 
+@pytest.mark.parametrize("width", [1, 4, 9])
+def test_edges_are_two_choices_along_each_axis_however_wide(width):
+    x = np.arange(6.0).reshape(2, 3)
+    program = fe.trace(lambda x: np.pad(x, width, mode="edge"), x="M N")
+
+    assert [one.op for one in program.equations].count("where") == 4
+    made = evaluate(bb.lower(program), {"x": x})["out"]
+    np.testing.assert_array_equal(made, np.pad(x, width, mode="edge"))
+
+
 @pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.float32])
 def test_a_pad_keeps_the_dtype(kind):
     x = np.arange(6).reshape(2, 3).astype(kind)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Iota, Let, Nest, Stmt, Tile, statements
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import (
@@ -21,6 +23,7 @@ from blockbuster.ir.expr import (
     arguments,
     call,
     calls,
+    functions_of,
     is_predicate,
     substitute,
 )
@@ -43,8 +46,11 @@ class Formulas:
     made: dict[Tile, Stmt] = field(default_factory=dict)
     _known: dict[Tile, Expr] = field(default_factory=dict)
     _numbers: dict[Tile, Expr] = field(default_factory=dict)
+    _inside: dict[tuple[int, int], tuple[Expr, Sequence[Tile], Expr]] = field(default_factory=dict)
+    """By the ids of an expression and of its arguments, which it keeps alive."""
 
-    def __post_init__(self) -> None:
+    def note_all(self) -> None:
+        """Note the formulas of all statements."""
         for stmt in statements(self.nest.body):
             target = defined(stmt)
             if target is None:
@@ -67,9 +73,13 @@ class Formulas:
         return self._numbers[tile]
 
     def inside(self, expr: Expr, args: Sequence[Tile]) -> Expr:
-        """``expr`` of the tiles ``args`` in terms of leaves."""
-        read = arguments(expr)
-        return substitute(expr, [self.of(a) if i in read else Arg(0) for i, a in enumerate(args)])
+        """``expr`` of the tiles ``args`` in terms of leaves; each is asked for many times."""
+        key = id(expr), id(args)
+        if key not in self._inside:
+            read = arguments(expr)
+            leaves = [self.of(a) if i in read else Arg(0) for i, a in enumerate(args)]
+            self._inside[key] = expr, args, substitute(expr, leaves)
+        return self._inside[key][2]
 
     def leaves_of(self, expr: Expr) -> tuple[Tile, ...]:
         """The tiles that a formula reads."""
@@ -85,9 +95,26 @@ class Formulas:
         return dim in leaf.axes or (isinstance(stmt, Iota) and stmt.dim == dim)
 
 
+def formulas_of(nest: Nest) -> Formulas:
+    """The formulas of a nest. Moves ask for them at each of its loops."""
+    begun = _begun(Same(nest.body))
+    made, known, inside = dict(begun.made), dict(begun._known), dict(begun._inside)
+    return Formulas(nest, [*begun.leaves], made, known, dict(begun._numbers), inside)
+
+
+@lru_cache(maxsize=KEPT)
+def _begun(body: Same[Body]) -> Formulas:
+    """Those of a body, from which each who asks goes on alone: leaves are numbered as he meets
+    them.
+    """
+    begun = Formulas(Nest(body.one))
+    begun.note_all()
+    return begun
+
+
 def _as_numbers(formula: Expr) -> Expr:
     """A short formula without what says that a whole number is held as an integer."""
-    if not isinstance(formula, Call):
+    if not isinstance(formula, Call) or "whole" not in functions_of(formula):
         return formula
     args = tuple(map(_as_numbers, formula.args))
     return args[0] if formula.fn == "whole" else Call(formula.fn, args)

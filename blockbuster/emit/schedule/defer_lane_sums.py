@@ -12,8 +12,10 @@ reductions. Costs an accumulator with all lanes of the tile, in registers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -21,6 +23,7 @@ from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, level_of, reads
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -86,15 +89,23 @@ def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) 
         return f"{target.name} is a running exponent, which others are rescaled by"
     if reduction_of(fold, loop) is None:
         return f"{value.name} is no {ROW_FOLDS[fold.monoid]} made in the loop"
-    if list(reads(nest.body)).count(value) > 1:
+    read, folds = _counted(Same(nest.body))
+    if read[value] > 1:
         return f"{value.name} is read elsewhere, too"
-    if target in reads(loop.body):
+    if target in _counted(Same(loop.body))[0]:
         return f"{target.name} is read in the loop"
-    if sum(folded(stmt).count(target) for stmt in statements(nest.body)) > 1:
+    if folds[target] > 1:
         return f"{target.name} is folded at two places"
     if Init(target, fold.monoid) not in before:
         return f"{target.name} does not start beside the loop"
     return ""
+
+
+@lru_cache(maxsize=KEPT)  # moves ask it of each fold of a body
+def _counted(body: Same[Body]) -> tuple[Counter[Tile], Counter[Tile]]:
+    """How often each tile is read in ``body``, and how often it is folded into."""
+    folds = (tile for stmt in statements(body.one) for tile in folded(stmt))
+    return Counter(reads(body.one)), Counter(folds)
 
 
 def reduction_of(fold: Fold, loop: For) -> Let | None:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.base import Args, LoopMove
 from blockbuster.emit.schedule.bounds import Range
-from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
+from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions, formulas_of
 from blockbuster.emit.schedule.dead_iterations import changes_something
 from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
 from blockbuster.emit.schedule.scan_nest import ScanWriter
@@ -137,7 +137,7 @@ def looked_into(program: TileProgram, site: Site) -> tuple[TileProgram, For, For
     the formulas of that nest.
     """
     program = hoist(program)
-    return program, known_loop(program, site), Formulas(program.nests[site.nest - 1])
+    return program, known_loop(program, site), formulas_of(program.nests[site.nest - 1])
 
 
 def is_masked(nest: Nest) -> bool:

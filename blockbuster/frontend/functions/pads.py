@@ -117,12 +117,26 @@ def repeated_around(x: Array, axis: int, before: Any, behind: Any, mode: str) ->
     if extent is not None and mode != "edge" and farthest > extent:
         reason = f"pad by {max(before, behind)} with mode {mode!r} of {extent} elements"
         raise trace_error(reason, hint="pads with this mode reach no farther than the array")
+    if traced and mode == "edge":
+        return _edges(x, axis, before, behind)
     if traced and before + behind <= ONE_BY_ONE:
         return _one_by_one(x, axis, before, behind, MODES[mode])
     if extent is None:
         reason = f"pad by {before} and {behind} with mode {mode!r} of {x.shape[axis]} elements"
         raise trace_error(reason, hint="give the axis a number of elements, as in x='A B=64'")
     return _looked_up(x, axis, before, behind, int(extent), MODES[mode])
+
+
+def _edges(x: TracedArray, axis: int, before: int, behind: int) -> Array:
+    """The first element at all places before ``x``, and the last at all behind it."""
+    made = windowed(x, axis, 1, pads=(before, behind))[..., 0]
+    place = positions(x.trace, made.shape[axis], axis, made.ndim)
+    along = (slice(None),) * axis
+    if before:
+        made = chosen(place < before, x[(*along, slice(0, 1))], made)
+    if behind:
+        made = chosen(place >= x.shape[axis] + before, x[(*along, slice(-1, None))], made)
+    return made
 
 
 def _one_by_one(x: TracedArray, axis: int, before: int, behind: int, places: Places) -> Array:

@@ -8,7 +8,7 @@ base 2. A matmul needs no guards, only masks of its loads, and waits for its mat
 from __future__ import annotations
 
 from blockbuster.emit.closing.guard import guard_nests
-from blockbuster.emit.schedule.conditions import Formulas, conditions
+from blockbuster.emit.schedule.conditions import conditions, formulas_of
 from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at
@@ -39,13 +39,13 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
     if not any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
         return f"the loop over {loop.dim} has no dots: it waits for memory, not for its mask"
-    masked = conditions(loop, Formulas(scheduled.draft.nests[site.nest - 1]))
+    masked = conditions(loop, formulas_of(scheduled.draft.nests[site.nest - 1]))
     if not masked and (reason := not_guarded(scheduled, site)):
         return reason
     draft = PART.apply(scheduled, site).draft
     nest, first = draft.nests[site.nest - 1], loop_at(draft, site)
     assert first is not None
-    formulas = Formulas(nest)
+    formulas = formulas_of(nest)
     whole = [part for part in parts_of(first, nest) if not conditions(part, formulas)]
     if not whole:
         return f"a mask is left in every part of the loop over {loop.dim}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from blockbuster.emit.schedule.conditions import Formulas, conditions
+from blockbuster.emit.schedule.conditions import Formulas, conditions, formulas_of
 from blockbuster.emit.schedule.narrow import not_narrowable
 from blockbuster.emit.schedule.site import Site, loops_of, with_body
 from blockbuster.emit.tile.chains import next_of
@@ -71,7 +71,7 @@ def _unparted(program: TileProgram, site: Site, loop: For) -> TileProgram:
 
 def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
     """How many blocks of a loop are left, on average over its rows, and how many of them whole."""
-    dim, formulas = parts[0].dim, Formulas(nest)
+    dim, formulas = parts[0].dim, formulas_of(nest)
     if not any(conditions(part, formulas) for part in parts):
         last = f"the last of {len(known.firsts(dim))} blocks"
         return f"a loop over {dim} looks at lanes past its end in {last} alone"
@@ -100,13 +100,13 @@ def _masks_in_memory(loop: For, formulas: Formulas) -> dict[str, None]:
 
 def _unmasked(parts: tuple[For, ...], nest: Nest) -> For:
     """The part of a loop that compares least."""
-    formulas = Formulas(nest)
+    formulas = formulas_of(nest)
     return min(parts, key=lambda part: len(conditions(part, formulas)))
 
 
 def _has_mask(loop: For, nest: Nest) -> bool:
     """True for a serial loop that compares with its own positions."""
-    formulas = Formulas(nest)
+    formulas = formulas_of(nest)
     leaves = (
         formulas.made.get(leaf)
         for one in conditions(loop, formulas)

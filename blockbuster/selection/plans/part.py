@@ -11,6 +11,7 @@ from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.errors import EmitError
 from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
@@ -104,10 +105,11 @@ class Part:
         """Raise EmitError if lowering made many nodes of each operation: pieces of a value that
         others read in pieces, as pools of pools do, are each computed from the inputs on.
         """
-        nodes, equations = sum(len(one.graph.nodes) for one in self.steps), self.program.equations
-        if nodes > max(PRIORS.many_nodes, PRIORS.nodes_an_operation * len(equations)):
+        nodes = sum(len(one.graph.nodes) for one in self.steps)
+        operations = sum(one.op not in MOVES for one in self.program.equations)
+        if nodes > max(PRIORS.many_nodes, PRIORS.nodes_an_operation * operations):
             reason = "pieces of what it computes are computed one by one"
-            raise EmitError(f"{reason}: {nodes} nodes of {len(equations)} operations")
+            raise EmitError(f"{reason}: {nodes} nodes of {operations} operations")
 
     def as_program(self, program: ArrayProgram) -> Part:
         """The same part by another program that computes the same."""
