@@ -15,6 +15,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules.by_dim import packed
 from blockbuster.rules.formal_sums import Part, cancelled
 from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
+from blockbuster.rules.separate import Signs
 
 NEGATED = Elementwise(call("neg", Arg(0)))
 
@@ -29,7 +30,8 @@ class Emitter:
     what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
     ``order``: the axes of the result, in whose order those of several operands are put together.
     ``made``: what was made at this level before, which is not made again. ``apart``: values whose
-    exponentials have several exponents, the parts that such a value is the sum of.
+    exponentials have several exponents, the parts that such a value is the sum of. ``signs``: those
+    that the first leaves may have.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class Emitter:
         order: tuple[Dim, ...] = (),
         made: dict[Made, Value] | None = None,
         apart: Mapping[Value, tuple[Value, ...]] = MappingProxyType({}),
+        signs: Signs = MappingProxyType({}),
     ) -> None:
         self.builder = builder
         self.own = own
         self._made = {} if made is None else made
         self._order = order
         self._apart = apart
+        self.signs = signs
         self.leaves = list(leaves)
         self._origin = origin
 

@@ -259,6 +259,14 @@ def test_safe_computes_the_same_on_random_programs(random):
         assert_same_numbers(form, made, rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", [6, 42, 58])
+def test_safe_changes_nothing_the_second_time_in_random_programs(seed):
+    """Sums made twice become one (6), and roots of joined exponentials stay (42, 58)."""
+    for form in forms(MatrixPrograms(Random(seed), whole=False, exponentials=True).graph()):
+        made = safe(form)
+        assert safe(made) == made
+
+
 def test_random_programs_do_have_something_to_make_safe():
     graphs = [MatrixPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
 
