@@ -19,7 +19,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import MONOID_OF, Functional
 from blockbuster.ir.types import Dim
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.extrema import by_logarithms
+from blockbuster.rules.extrema import by_logarithms, extremum
 from blockbuster.rules.pairs import (
     Counts,
     Pair,
@@ -153,7 +153,7 @@ def _extremum(to: Emitter, parts: tuple[Part, ...], expr: Call) -> Part | None:
         if len(own) == len(parts):
             significand = Call(expr.fn, tuple(to.leaf(pair.significand) for pair in own))
             least = call("minimum", *(to.leaf(pair.terms[0][1]) for pair in own))
-            return Pair(to.emit(significand), ((1.0, to.emit(least)),))
+            return extremum(expr.fn[:3], to.emit(significand), to.emit(least))
     return _sum(expr.fn)(to, parts)
 
 
@@ -316,7 +316,7 @@ def _row_fold(to: Emitter, name: str, pair: Pair) -> Pair:
         own = by_logarithms(to, MONOID_OF[name], to.signs.get(0, ANY), pair)
         if own is not None:
             least = to.apply(Functional("row_min"), own.terms[0][1])
-            return Pair(to.apply(fold, own.significand), ((1.0, least),))
+            return extremum(MONOID_OF[name], to.apply(fold, own.significand), least)
         rows = to.by_rows(pair)
     return Pair(to.apply(fold, rows.significand), rows.terms)
 

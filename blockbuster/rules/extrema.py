@@ -10,8 +10,9 @@ What may have both signs is among them.
 from __future__ import annotations
 
 from blockbuster.ir.expr import call
+from blockbuster.ir.graph import Value
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.pairs import MINUS, Pair
+from blockbuster.rules.pairs import MINUS, UNIT, Pair, Product
 from blockbuster.rules.separate import NEGATIVE, POSITIVE
 
 LARGEST = {"max": POSITIVE, "min": NEGATIVE}
@@ -28,10 +29,18 @@ def by_logarithms(to: Emitter, monoid: str, signs: str, pair: Pair) -> Pair | No
     if own is None:
         return None
     power = to.leaf(to.exponent(own.terms))
-    if own.product is None or {*own.product.factors} - {MINUS}:
+    known = {MINUS, (UNIT, own.significand), ("mul", own.significand)}
+    if own.product is None or {*own.product.factors} - known:
         size = to.leaf(own.significand)
         log = call("log", size if monoid == "min" else call("neg", size))
         power = to.leaf(to.emit(call("add", log, power)))
     unit = call("exp", call("sub0", power, power))
     significand = to.emit(unit if monoid == "min" else call("neg", unit))
-    return Pair(significand, ((1.0, to.emit(power)),))
+    return extremum(monoid, significand, to.emit(power))
+
+
+def extremum(monoid: str, significand: Value, least: Value) -> Pair:
+    """The pair of such a significand under the least exponent."""
+    terms = ((1.0, least),)
+    factor = (UNIT if monoid == "min" else "mul", significand)
+    return Pair(significand, terms, Product((factor,), terms))

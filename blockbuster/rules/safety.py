@@ -50,7 +50,7 @@ from blockbuster.rules.array_terms import Number, Terms
 from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
 from blockbuster.rules.exponents import lifted_expression, lifted_functional
-from blockbuster.rules.extrema import by_logarithms
+from blockbuster.rules.extrema import by_logarithms, extremum
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.halves import halved
 from blockbuster.rules.logarithms import Logarithm, logarithm
@@ -110,7 +110,7 @@ class _Level:
         self.plain: dict[Value, Value] = {}
         self.pairs: dict[Value, Pair] = {}
         self.logs: dict[Value, Logarithm] = {}
-        self._made: dict[Made, Value] = {}
+        self.made: dict[Made, Value] = {}
 
     def run(self) -> None:
         """Rewrite every node."""
@@ -147,12 +147,12 @@ class _Level:
     def _as_written(self, node: Node) -> tuple[Value, ...]:
         """The node's own results. A result computed before is used again, so that it cancels."""
         operands = tuple(self.plain[v] for v in node.operands)
-        known = self._made.get((node.op, operands))
+        known = self.made.get((node.op, operands))
         if known is not None and not node.types[0].buffered:
             return (known,)
         made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
         if len(made) == 1:
-            self._made.setdefault((node.op, operands), made[0])
+            self.made.setdefault((node.op, operands), made[0])
         return made
 
     def _bind(self, value: Value, lifted: Pair | Value, node: Node) -> None:
@@ -173,7 +173,7 @@ class _Level:
         origin = Origin("safe", (node.origin,))
         logs = {self.plain[v]: self.logs[v] for v in node.operands if v in self.logs}
         apart = {v: (log.large, log.small) for v, log in logs.items() if not log.summed}
-        builder, made = self.builder, self._made
+        builder, made = self.builder, self.made
         signs = {at: self.signs_of(v) for at, v in enumerate(node.operands)}
         return Emitter(
             builder, origin, leaves, own=own, order=order, made=made, apart=apart, signs=signs
@@ -347,11 +347,12 @@ class _Results:
             return replace(pair, product=None if kept else pair.product).each(self._list)
         outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
         terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
-        to, signs = Emitter(self.level.builder, Origin("safe")), self.level.signs_of(value)
+        to = Emitter(self.level.builder, Origin("safe"), made=self.level.made)
+        signs = self.level.signs_of(value)
         own = by_logarithms(to, result.monoid, signs, pair) if terms or pair.shared else None
         if own is not None:
             least = self._port(own.terms[0][1], Accumulate("min"))
-            return Pair(self._port(own.significand, result), ((1.0, least),))
+            return extremum(result.monoid, self._port(own.significand, result), least)
         if not terms:
             total = self._port(pair.significand, result)
             return Pair(total, outside, None, pair.counts, pair.shared)

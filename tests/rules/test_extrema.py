@@ -52,3 +52,11 @@ def test_which_extrema_are_the_least_in_magnitude(monoid, signs, is_least):
     found = by_logarithms(to, monoid, signs, to.exponential(x))
 
     assert (found is not None) == is_least
+
+
+def test_the_least_of_a_row_needs_no_logarithm_of_its_elements():
+    graph = safe(
+        bb.fuse(bb.lower(bb.trace(lambda x: bb.log(bb.min(bb.exp(x), axis=1)), x="M N"))).final
+    )
+
+    assert graph.show().count("log(") == 1
