@@ -82,7 +82,8 @@ def _power(fn: str, by: float) -> Lift:
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         (pair,) = parts
         assert isinstance(pair, Pair)
-        own = pair if by == 1.0 else to.by_elements(pair)
+        own = pair if fn == "neg" else to.by_elements(pair)
+        own = pair if own is None and fn == "abs" else own
         if own is None:
             return None
         terms = tuple((coefficient * by, value) for coefficient, value in own.terms)

@@ -5,7 +5,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.interp.semantics import Float64
+from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
@@ -60,3 +60,15 @@ def test_the_least_of_a_row_needs_no_logarithm_of_its_elements():
     )
 
     assert graph.show().count("log(") == 1
+
+
+def test_absolute_values_do_not_lose_the_smallest_exponentials():
+    x = np.array([[-78.0, 77.5, 70.0], [-1.0, 2.0, 0.0]])
+
+    def function(x):
+        return bb.log1p(bb.exp(-bb.abs(bb.exp(x) * bb.sum(bb.exp(x)))))
+
+    graph = safe(bb.lower(bb.trace(function, x="M N")))
+    found = evaluate(graph, {"x": x}, semantics=Float32)["out"]
+
+    np.testing.assert_allclose(found, function(x), rtol=1e-5)
