@@ -14,7 +14,8 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.by_dim import packed
 from blockbuster.rules.formal_sums import Part, cancelled
-from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
+from blockbuster.rules.pairs import UNIT, Factors, Pair, Product, Terms, joined, product_of
+from blockbuster.rules.separate import Signs
 
 NEGATED = Elementwise(call("neg", Arg(0)))
 
@@ -29,7 +30,8 @@ class Emitter:
     what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
     ``order``: the axes of the result, in whose order those of several operands are put together.
     ``made``: what was made at this level before, which is not made again. ``apart``: values whose
-    exponentials have several exponents, the parts that such a value is the sum of.
+    exponentials have several exponents, the parts that such a value is the sum of. ``signs``: those
+    that the first leaves may have.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class Emitter:
         order: tuple[Dim, ...] = (),
         made: dict[Made, Value] | None = None,
         apart: Mapping[Value, tuple[Value, ...]] = MappingProxyType({}),
+        signs: Signs = MappingProxyType({}),
     ) -> None:
         self.builder = builder
         self.own = own
         self._made = {} if made is None else made
         self._order = order
         self._apart = apart
+        self.signs = signs
         self.leaves = list(leaves)
         self._origin = origin
 
@@ -130,7 +134,7 @@ class Emitter:
         if len(self.axes(x)) == 2:
             return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)), shared=shared)
         terms = self._signed(x)
-        factors = (("mul", significand),)  # 0 or NaN stays, also where x cancels
+        factors = ((UNIT, significand),)  # 0 or NaN stays, also where x cancels
         return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
@@ -190,13 +194,17 @@ class Emitter:
     def _multiplied(self, product: Product) -> Value:
         terms = self.joined(product.terms, ())
         power: Expr = call("exp", self.leaf(self.exponent(terms))) if terms else Const(1.0)
-        return self.emit(self.times(product.factors, power))
+        factors, units = product.factors, {part for part in product.factors if part[0] == UNIT}
+        if len(units) == len(terms) == 1:  # exp of one term is 0 or NaN where its unit is
+            factors = tuple(part for part in factors if part not in units)
+        return self.emit(self.times(factors, power))
 
     def times(self, factors: Factors, power: Expr) -> Expr:
         """``power`` times the factors of a product."""
         for at, (fn, factor) in enumerate(factors):
             by = self.leaf(factor) if isinstance(factor, Value) else factor
-            power = Call(fn, (by, power) if at == 0 and fn == "mul" else (power, by))
+            name = "div" if fn == "div" else "mul"
+            power = Call(name, (by, power) if at == 0 and name == "mul" else (power, by))
         return power
 
     def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:

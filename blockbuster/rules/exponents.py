@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.ops import MONOID_OF, Functional
 from blockbuster.ir.types import Dim
 from blockbuster.rules.emitter import Emitter
+from blockbuster.rules.extrema import by_logarithms, extremum
 from blockbuster.rules.pairs import (
     Counts,
     Pair,
@@ -28,6 +30,9 @@ from blockbuster.rules.pairs import (
     multiplied,
     product_of,
 )
+from blockbuster.rules.separate import ANY, signs_of
+
+HALF = call("mul", Arg(0), 0.5)
 
 # scalar functions ---------------------------------------------------------------
 
@@ -77,7 +82,8 @@ def _power(fn: str, by: float) -> Lift:
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         (pair,) = parts
         assert isinstance(pair, Pair)
-        own = pair if by == 1.0 else to.by_elements(pair)
+        own = pair if fn == "neg" else to.by_elements(pair)
+        own = pair if own is None and fn == "abs" else own
         if own is None:
             return None
         terms = tuple((coefficient * by, value) for coefficient, value in own.terms)
@@ -125,7 +131,7 @@ def _product(fn: str, sign: float) -> Lift:
 
 
 def _sum(fn: str) -> Lift:
-    """A sum or an extremum: both significands come under one exponent, which is positive."""
+    """A sum or an extremum: both significands come under one exponent, the larger."""
 
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         a, b = parts
@@ -136,6 +142,20 @@ def _sum(fn: str) -> Lift:
         return Pair(made, terms, shared=a.shared or b.shared)
 
     return lift
+
+
+def _extremum(to: Emitter, parts: tuple[Part, ...], expr: Call) -> Part | None:
+    """``maximum`` or ``minimum``: as a sum, unless it is the least of elements apart."""
+    a, b = parts
+    if isinstance(a, Pair) and isinstance(b, Pair) and (a.terms != b.terms or a.shared or b.shared):
+        signs = "".join(signs_of(arg, to.signs) for arg in expr.args)
+        made = [by_logarithms(to, expr.fn[:3], signs, pair) for pair in (a, b)]
+        own = [pair for pair in made if pair is not None]
+        if len(own) == len(parts):
+            significand = Call(expr.fn, tuple(to.leaf(pair.significand) for pair in own))
+            least = call("minimum", *(to.leaf(pair.terms[0][1]) for pair in own))
+            return extremum(expr.fn[:3], to.emit(significand), to.emit(least))
+    return _sum(expr.fn)(to, parts)
 
 
 def _log(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
@@ -204,8 +224,6 @@ LIFTS: dict[str, Lift] = {
     "div": _product("div", -1.0),
     "add": _sum("add"),
     "sub": _sum("sub"),
-    "maximum": _sum("maximum"),
-    "minimum": _sum("minimum"),
     "log": _log,
     "where": _where,
 }
@@ -227,7 +245,9 @@ def lifted_expression(to: Emitter, expr: Expr, pairs: dict[int, Pair]) -> Part:
         if _to_be_lifted(to, power):
             return to.exponential(to.emit(power))
     if any(isinstance(part, Pair) for part in parts):
-        made = LIFTS[expr.fn](to, parts) if expr.fn in LIFTS else None
+        extremum = expr.fn in ("maximum", "minimum")
+        lift = partial(_extremum, expr=expr) if extremum else LIFTS.get(expr.fn)
+        made = lift(to, parts) if lift else None
         if isinstance(made, Pair) and not made.terms:
             return to.leaf(made.significand)  # the exponents cancel
         if made is not None:
@@ -243,13 +263,14 @@ def _plain(to: Emitter, part: Part, written: Expr) -> Expr:
 
 
 def _to_be_lifted(to: Emitter, inner: Expr) -> bool:
-    """False for a constant, and for the exp of a sub0: what this pass itself makes."""
-    if isinstance(inner, Call) and inner.fn == "sub0":
-        return False
+    """False for a constant, and for the exp of a sub0, or of half of one: what this pass makes."""
+    made: Expr | None = inner
     if isinstance(inner, Arg):
-        made = to.builder.expr_of(to.leaves[inner.index])
-        return not (isinstance(made, Call) and made.fn == "sub0")
-    return bool(arguments(inner))
+        value = to.leaves[inner.index]
+        maker, made = to.builder.maker_of(value), to.builder.expr_of(value)
+        if made == HALF and maker:
+            made = to.builder.expr_of(maker.operands[0])
+    return bool(arguments(inner)) and not (isinstance(made, Call) and made.fn == "sub0")
 
 
 # functional operators -----------------------------------------------------------
@@ -265,8 +286,7 @@ def lifted_functional(
     """
     first, second = args[0], args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
-        rows = to.by_rows(first)
-        return Pair(to.apply(Functional(name), rows.significand), rows.terms)
+        return _row_fold(to, name, first)
     if name in SUMS:
         return _functional_sum(to, name, first, second, axes)
     if name not in PRODUCTS:
@@ -288,6 +308,18 @@ def lifted_functional(
     made, both = to.apply(Functional(name), *values), to.joined(*given, sign)
     shared = name != "dot" and any(pair.shared for pair in pairs.values())
     return Pair(made, both, known, counted(first, second, sign), shared)
+
+
+def _row_fold(to: Emitter, name: str, pair: Pair) -> Pair:
+    """A reduction of rows: their elements come under one exponent, the least if it is theirs."""
+    rows, fold = pair, Functional(name)
+    if pair.shared or to.varies(pair, to.axes(pair.significand)[-1]):
+        own = by_logarithms(to, MONOID_OF[name], to.signs.get(0, ANY), pair)
+        if own is not None:
+            least = to.apply(Functional("row_min"), own.terms[0][1])
+            return extremum(MONOID_OF[name], to.apply(fold, own.significand), least)
+        rows = to.by_rows(pair)
+    return Pair(to.apply(fold, rows.significand), rows.terms)
 
 
 SUMS = {"add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}

@@ -17,11 +17,13 @@ from blockbuster.ir.graph import Value
 Terms = tuple[tuple[float, Value], ...]
 Factors = tuple[tuple[str, Value | Expr], ...]  # expressions of constants and sizes
 MINUS = ("mul", Const(-1.0))
+UNIT = "unit"
+"""The factor that is 1, or 0, infinite or NaN where the exponential of a term is."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """``factors``, each with "mul" or "div", times exp(sum of coefficient * value over ``terms``).
+    """``factors``, each by its name, times exp(sum of coefficient * value over ``terms``).
 
     The terms of a pair's product are at most the pair's, element by element.
     """
@@ -138,6 +140,6 @@ def multiplied(
 ) -> Product:
     """The product of two parts, or their quotient where ``sign`` is -1."""
     a, b = product_of(first), product_of(second)
-    other = {"mul": "div", "div": "mul"} if sign < 0 else {"mul": "mul", "div": "div"}
-    more = tuple((other[fn], factor) for fn, factor in b.factors)
+    other = {"mul": "div", "div": "mul"} if sign < 0 else {}
+    more = tuple((other.get(fn, fn), factor) for fn, factor in b.factors)
     return Product(a.factors + more, joined(a.terms, b.terms, sign))

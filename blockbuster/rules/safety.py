@@ -46,15 +46,18 @@ from blockbuster.ir.ops import (
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import check_graph
+from blockbuster.rules.array_terms import Number, Terms
 from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
 from blockbuster.rules.exponents import lifted_expression, lifted_functional
+from blockbuster.rules.extrema import by_logarithms, extremum
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.halves import halved
 from blockbuster.rules.logarithms import Logarithm, logarithm
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.pairs import Counts, Pair
 from blockbuster.rules.shifts_back import with_shifts_back
+from blockbuster.rules.signs import SignsOfTerms
 
 RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
@@ -80,7 +83,8 @@ def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
 
 
 def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:
-    level = _Level(Builder(), graph, own)
+    terms = Terms()
+    level = _Level(Builder(), graph, own, terms.values(graph), SignsOfTerms(terms))
     for port, given in enumerate(graph.inputs):
         level.plain[Value(-1, port)] = level.builder.input(given.type, given.view, given.hint)
     level.run()
@@ -92,18 +96,21 @@ def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:
 class _Level:
     """One graph level being rewritten: for each old value its plain form, and its pair if any.
 
-    ``own`` are the values whose elements need exponents of their own; None: all.
+    ``own`` are the values whose elements need exponents of their own; None: all. ``numbers``: the
+    terms of the old values, of which ``signs`` knows the signs.
     """
 
     builder: Builder
     graph: Graph
     own: dict[Value, None] | None
+    numbers: dict[Value, Number]
+    signs: SignsOfTerms
 
     def __post_init__(self) -> None:
         self.plain: dict[Value, Value] = {}
         self.pairs: dict[Value, Pair] = {}
         self.logs: dict[Value, Logarithm] = {}
-        self._made: dict[Made, Value] = {}
+        self.made: dict[Made, Value] = {}
 
     def run(self) -> None:
         """Rewrite every node."""
@@ -140,12 +147,12 @@ class _Level:
     def _as_written(self, node: Node) -> tuple[Value, ...]:
         """The node's own results. A result computed before is used again, so that it cancels."""
         operands = tuple(self.plain[v] for v in node.operands)
-        known = self._made.get((node.op, operands))
+        known = self.made.get((node.op, operands))
         if known is not None and not node.types[0].buffered:
             return (known,)
         made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
         if len(made) == 1:
-            self._made.setdefault((node.op, operands), made[0])
+            self.made.setdefault((node.op, operands), made[0])
         return made
 
     def _bind(self, value: Value, lifted: Pair | Value, node: Node) -> None:
@@ -166,8 +173,15 @@ class _Level:
         origin = Origin("safe", (node.origin,))
         logs = {self.plain[v]: self.logs[v] for v in node.operands if v in self.logs}
         apart = {v: (log.large, log.small) for v, log in logs.items() if not log.summed}
-        builder, made = self.builder, self._made
-        return Emitter(builder, origin, leaves, own=own, order=order, made=made, apart=apart)
+        builder, made = self.builder, self.made
+        signs = {at: self.signs_of(v) for at, v in enumerate(node.operands)}
+        return Emitter(
+            builder, origin, leaves, own=own, order=order, made=made, apart=apart, signs=signs
+        )
+
+    def signs_of(self, value: Value) -> str:
+        """The signs that elements of an old value may have."""
+        return self.signs.of(self.numbers[value])
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None if it needs, and gives, plain values."""
@@ -224,7 +238,8 @@ class _Level:
         if self.own is not None:
             asked = [Value(position, port) in self.own for port in range(len(op.results))]
             own = in_body(op, asked)
-        inner = _Level(Builder(), op.body, own)
+        numbers = self.signs.terms.values(op.body, [self.numbers[v] for v in node.operands])
+        inner = _Level(Builder(), op.body, own, numbers, self.signs)
         read = _Operands(self, inner)
         given = tuple(zip(node.operands, op.iterated, strict=True))
         for port, (value, walks) in enumerate(given):
@@ -241,6 +256,7 @@ class _Level:
         ends = tuple(zip(op.body.outputs, op.results, strict=True))
         pairs = [left.pair(o.value, r) for o, r in ends]
         logs = [left.logarithm(o.value, r) for o, r in ends]
+        same = [(inner.plain[output.value], result) for output, result in ends]
         body = inner.builder.finish(*left.outputs)
         safe_op = Map(op.dim, body, tuple(read.iterated), tuple(left.results))
         hints = node.hints
@@ -250,7 +266,7 @@ class _Level:
             return made[value.port] if value.node == LEFT else value
 
         for port, (pair, log) in enumerate(zip(pairs, logs, strict=True)):
-            self.plain[Value(position, port)] = made[port]
+            self.plain[Value(position, port)] = made[same.index(same[port])]
             if pair is not None:
                 self._bind(Value(position, port), pair.each(here), node)
             if log is not None:
@@ -331,11 +347,16 @@ class _Results:
             return replace(pair, product=None if kept else pair.product).each(self._list)
         outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
         terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
+        to = Emitter(self.level.builder, Origin("safe"), made=self.level.made)
+        signs = self.level.signs_of(value)
+        own = by_logarithms(to, result.monoid, signs, pair) if terms or pair.shared else None
+        if own is not None:
+            least = self._port(own.terms[0][1], Accumulate("min"))
+            return extremum(result.monoid, self._port(own.significand, result), least)
         if not terms:
             total = self._port(pair.significand, result)
             return Pair(total, outside, None, pair.counts, pair.shared)
-        exponent = Emitter(self.level.builder, Origin("safe")).exponent(terms)
-        lead = self._port(exponent, Accumulate("max"))
+        lead = self._port(to.exponent(terms), Accumulate("max"))
         significand = self._port(pair.significand, Rescale(result.monoid, (lead.port,), RESCALED))
         counts = Counts(1, pair.counts.reciprocals if outside else 0)
         return Pair(significand, ((1.0, lead), *outside), None, counts, pair.shared)

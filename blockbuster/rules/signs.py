@@ -21,7 +21,7 @@ class SignsOfTerms:
     """
 
     def __init__(self, terms: Terms, trusted: frozenset[str] | None = None) -> None:
-        self._terms, self._trusted = terms, trusted
+        self.terms, self._trusted = terms, trusted
         self._known: list[str] = []
 
     def of(self, number: Number) -> str:
@@ -31,7 +31,7 @@ class SignsOfTerms:
         return self._known[number]
 
     def _next(self, number: Number) -> str:
-        term = self._terms[number]
+        term = self.terms[number]
         known = [self._known[arg] for arg in term.args]
         match term.fn.split():
             case ["number"]:
@@ -45,7 +45,7 @@ class SignsOfTerms:
             case ["mul"] if term.args[0] == term.args[1] and not self._trusted:
                 return signs_of(Call("square", (Arg(0),)), {0: known[0]})
             case [fn] if fn in FUNCTIONS:
-                values = [value_of(self._terms[arg]) for arg in term.args]
+                values = [value_of(self.terms[arg]) for arg in term.args]
                 args = (Arg(at) if x is None else Const(x) for at, x in enumerate(values))
                 return signs_of(Call(fn, tuple(args)), dict(enumerate(known)), self._trusted)
         return ANY

@@ -259,6 +259,28 @@ def test_safe_computes_the_same_on_random_programs(random):
         assert_same_numbers(form, made, rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", [6, 42, 58])
+def test_safe_changes_nothing_the_second_time_in_random_programs(seed):
+    """Sums made twice become one (6), and roots of joined exponentials stay (42, 58)."""
+    for form in forms(MatrixPrograms(Random(seed), whole=False, exponentials=True).graph()):
+        made = safe(form)
+        assert safe(made) == made
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: bb.max(bb.exp(-x), axis=1) * bb.max(bb.exp(-x), axis=1),
+        lambda x: bb.min(bb.exp(x), axis=0) * bb.min(bb.exp(x), axis=0),
+        lambda x: 1 / bb.square(bb.exp(bb.sum(x, axis=1, keepdims=True))) / bb.exp(x),
+    ],
+)
+def test_safe_changes_no_product_of_exponentials_of_rows_the_second_time(function):
+    for form in forms(bb.lower(bb.trace(function, x="M N"))):
+        made = safe(form)
+        assert safe(made) == made
+
+
 def test_random_programs_do_have_something_to_make_safe():
     graphs = [MatrixPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
 
