@@ -26,7 +26,6 @@ _ORDER = "it puts elements in order, and bb has no function for it"
 _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
-_INVERSE = "kernels have no inverse trigonometric functions"
 _ROTATION = (
     "write the real and the imaginary part: with a, b = x[..., 0::2], x[..., 1::2] a rotation is"
     " torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)"
@@ -86,9 +85,6 @@ REFUSED: tuple[Refusal, ...] = (
             "put a neutral number in its place first: bb.cumsum(bb.where(bb.isnan(x), 0, x), -1)"),
     Refusal(("nanargmax", "nanargmin"), "NaN is left out",
             "put an infinity in its place first: bb.argmax(bb.where(bb.isnan(x), -np.inf, x), -1)"),
-    Refusal(("arcsin", "arctan", "arctan2", "asin", "atan", "atan2"), _INVERSE, CUSTOM),
-    Refusal(("arccos", "acos"), _INVERSE,
-            f"cos(acos(c) + m) is c * cos(m) - sqrt(1 - c * c) * sin(m); {CUSTOM}"),
     Refusal(("cbrt",), "bb has no function for it", "use bb.sign(x) * bb.abs(x) ** (1 / 3)"),
     Refusal(("_is_all_true",), "torch.distributions looks at the values of its parameters",
             "leave that out: Categorical(logits=x, validate_args=False)"),

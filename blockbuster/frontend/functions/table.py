@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions import (
+    angles,
     arrangements,
     choices,
     creation,
@@ -52,8 +53,8 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, hyperbolic, exceptional, reductions, normalizations, products, shapes,
-    joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
+    operators, pointwise, hyperbolic, angles, exceptional, reductions, normalizations, products,
+    shapes, joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
     overwriting, sliding,
 )  # fmt: skip
 
