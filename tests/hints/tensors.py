@@ -109,7 +109,7 @@ SHAPES = (
            x="4 4"),
     traced('"valid", "same" or "full"', lambda x: np.convolve(x, x, mode="some"),
            lambda x: np.convolve(x, x, mode="same"), x="4"),
-    traced("it takes x, axis", lambda x: np.mean(x, dtype=float), lambda x: np.mean(x, axis=0)),
+    traced("it takes x, axis", lambda x: np.var(x, dtype=float), lambda x: np.var(x, axis=0)),
     traced("it takes (x:", lambda x: x.clamp(1, 2, 3), lambda x: x.clamp(1, 2)),
     traced("it is constant", lambda x: np.pad(x, 1, mode="mean"),
            lambda x: np.pad(x, 1, mode="edge")),

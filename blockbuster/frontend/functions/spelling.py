@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis
+from blockbuster.frontend.captured import of_list
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
@@ -50,6 +51,10 @@ NO_METHODS = (
 FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
 """What libraries call the first array."""
 
+LISTS = ("arrays", "operands", "x", "y", "a", "b", "v", "min", "max", "weights")
+"""Our parameters that are arrays, for which NumPy takes lists of numbers: the first two hold some.
+"""
+
 SECOND = ("b", "y", "other", "x2")
 
 
@@ -67,7 +72,7 @@ class Spellings:
         if func not in self.numpy:
             _refuse(f"np.{name}", name)
         args, kwargs = _without_defaults(func, args, kwargs)
-        return call(self.numpy[func].function, f"np.{name}", args, kwargs)
+        return call(self.numpy[func].function, f"np.{name}", args, kwargs, lists=LISTS)
 
     def call_ufunc(
         self, ufunc: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -132,11 +137,13 @@ class Spellings:
 
 
 def call(
-    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any],
+    *, lists: Sequence[str] = (),
+) -> Any:  # fmt: skip
     """``function`` with arguments whose names are a library's. Raises TraceError for others.
 
     The result is written to the array ``out=``; with ``inplace=True``, to the first argument.
+    ``lists``: parameters for which lists of numbers count as arrays.
     """
     signature = inspect.signature(function)
     known = [*signature.parameters]
@@ -150,6 +157,10 @@ def call(
         bound = signature.bind(*args, **named)
     except TypeError as error:
         raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
+    for name in (name for name in lists if name in bound.arguments):
+        one = bound.arguments[name]
+        several = name in lists[:2] and isinstance(one, list | tuple)
+        bound.arguments[name] = [*map(of_list, one)] if several else of_list(one)
     made = function(*bound.args, **bound.kwargs)
     gave = made if isinstance(made, tuple | list) else (made,)
     for one in (*bound.args, *bound.kwargs.values(), *gave):
