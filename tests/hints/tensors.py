@@ -99,7 +99,7 @@ SHAPES = (
     traced("a[..., :, None] * b[..., None, :]", lambda x: bb.outer(x, x),
            lambda x: x[..., :, None] * x[..., None, :]),
     traced("ord='fro'", lambda x: bb.norm(x, "nuc"), lambda x: bb.norm(x, "fro")),
-    traced("norms of vectors have one axis", lambda x: bb.norm(x, 1),
+    traced("norms of vectors have one axis", lambda x: bb.norm(x, 3),
            lambda x: bb.norm(x, 1, axis=0)),
     traced("join one to the others", lambda x: bb.max(x, 0),
            lambda x: bb.max(bb.concat([x, bb.zeros((1, 3))], axis=0), 0), x=np.zeros((0, 3))),

@@ -17,7 +17,10 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.in_place import replaced, written_out
 from blockbuster.frontend.source import trace_error
 
-REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
+REDUCTIONS: Mapping[Any, Any] = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+    np.logical_and: np.all, np.logical_or: np.any,
+}  # fmt: skip
 """The functions that ``ufunc.reduce`` is."""
 
 SCANS = {np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin"}
@@ -44,7 +47,7 @@ NO_METHODS = (
     "lstm", "bilinear", "chain_matmul", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "meshgrid",
-    "broadcast_tensors", "var_mean", "std_mean",
+    "broadcast_tensors", "var_mean", "std_mean", "gradient", "trapezoid", "trapz",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
 

@@ -13,10 +13,12 @@ from blockbuster.frontend.functions import (
     arrangements,
     choices,
     creation,
+    differences,
     exceptional,
     filled,
     hyperbolic,
     joins,
+    matrices,
     normalizations,
     operators,
     orders,
@@ -29,6 +31,7 @@ from blockbuster.frontend.functions import (
     searches,
     shapes,
     sliding,
+    statistics,
     torch_activations,
     torch_convolutions,
     torch_creation,
@@ -55,7 +58,7 @@ from blockbuster.frontend.functions.spelling import Spellings
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, hyperbolic, angles, exceptional, reductions, normalizations, products,
     shapes, joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
-    overwriting, sliding,
+    overwriting, sliding, differences, statistics, matrices,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
