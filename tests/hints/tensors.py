@@ -199,6 +199,9 @@ LAYERS = (
 )  # fmt: skip
 
 OTHERS = (
+    traced("for torch.vmap, write the axis",
+           lambda x: torch.vmap(lambda row: row * row.sum())(x),
+           lambda x: x * x.sum(-1, keepdim=True)),
     traced('"none" or "tanh"', lambda x: F.gelu(x, approximate="erf"),
            lambda x: F.gelu(x, approximate="tanh")),
     traced("lambd is 0 or more", lambda x: F.softshrink(x, -1.0), lambda x: F.softshrink(x, 1.0)),
