@@ -68,6 +68,7 @@ from .frontend.functions.pads import pad as pad
 from .frontend.functions.pointwise import (
     abs as abs,
     astype as astype,
+    atan as atan,
     ceil as ceil,
     clip as clip,
     cos as cos,

@@ -41,6 +41,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "cos": bb.cos,
     "log1p": bb.log1p,
     "expm1": bb.expm1,
+    "atan": bb.atan,
     "div": lambda x: 2.0 / x,
     "pow": lambda x: bb.abs(x) ** 1.7,
     "pow of two": lambda x: 2.0**x,

@@ -17,7 +17,7 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, substitute
 SPECIAL: dict[str, int] = {
     "exp": 1, "sqrt": 1, "rsqrt": 1, "div": 1, "reciprocal": 1, "recip0": 1, "pow": 1,
     "tanh": 2, "sigmoid": 2, "silu": 2, "gelu": 1, "erf": 1,
-    "expm1": 1,
+    "expm1": 1, "atan": 1,
 }  # fmt: skip
 """Operations of special-function units: ex2, rcp, rsq. Logarithms are polynomials."""
 
@@ -25,7 +25,7 @@ INSTRUCTIONS: dict[str, int] = {
     "exp": 5, "log": 26, "sqrt": 2, "rsqrt": 2, "div": 9, "reciprocal": 9, "recip0": 10, "pow": 33,
     "tanh": 12, "sigmoid": 9, "silu": 10, "gelu": 13, "erf": 29, "sub0": 4,
     "floordiv": 8, "mod": 8, "shl": 5, "shr": 5,
-    "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 14,
+    "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 14, "atan": 29,
 }  # fmt: skip
 """Instructions of a lane, those of special units included, of functions that take more than one:
 what an element more takes in machine code of sm_90 (``python -m bench.costs.functions``).

@@ -313,7 +313,11 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """A reduction over one axis, several, or all (None): one recorded operation per axis."""
     if not isinstance(x, TracedArray):
         return apply(op, x, axis=axis, keepdims=keepdims)
-    if isinstance(axis, int):
+    if not isinstance(keepdims, bool | int | np.bool_):
+        raise trace_error(f"{op} with keepdims={keepdims!r}", hint="name the dtype: dtype=...")
+    if x.ndim == 0 and x.trace.of_tensors and axis in (0, -1):
+        axis = ()  # torch takes a tensor without axes for one of one axis here
+    if isinstance(axis, int) and x.ndim:
         return x.trace.record(op, (x,), {"axis": axis, "keepdims": keepdims})
     try:
         given = range(x.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)

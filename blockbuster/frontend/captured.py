@@ -44,7 +44,7 @@ from blockbuster.frontend.distances import distance_of
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
-from blockbuster.frontend.trees import container_of
+from blockbuster.frontend.trees import container_of, holds
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.origin import SourceLine
 
@@ -153,7 +153,7 @@ class Captures:
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
-        given = one_element(given)
+        given = of_list(one_element(given))
         if not (isinstance(given, np.ndarray) or is_tensor(given)):
             return given
         is_number = not is_tensor(given) and given.size == 1
@@ -201,6 +201,14 @@ def _shown(name: str, array: Any, kind: str) -> str:
     """A mask or a table by its name and its shape."""
     shown = f"the {kind} {name}" if name != UNNAMED else f"a {kind} that the function makes"
     return f"{shown}, {' x '.join(map(str, array.shape))},"
+
+
+def of_list(value: Any) -> Any:
+    """A list of numbers, or of such lists, as NumPy's array of them; anything else as it is."""
+    numbers = (list, tuple, bool, int, float, np.generic)
+    if not isinstance(value, list) or holds(value, lambda part: not isinstance(part, numbers)):
+        return value
+    return np.asarray(value)
 
 
 def _mask_of(array: Any) -> tuple[Any, Ends] | None:

@@ -19,7 +19,9 @@ _STAND_INS = ("SizeExpr", "ElementCount", "TracedArray")
 _SEVERAL = re.compile(r"(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was|were) given$")
 _HINT = 'sizes take part in arithmetic, and bb.arange, bb.full take them; or fix one: "M=64"'
 
-
+_TRANSFORMED = (
+    "for torch.vmap, write the axis, x.sum(-1) for x.sum(); take gradients outside of the function"
+)
 _MASK = (
     "let the module hold the mask, self.mask = torch.ones(n, n).triu(1).bool(), or call"
     " F.scaled_dot_product_attention(q, k, v, attn_mask=mask), whose masks say what to keep"
@@ -32,6 +34,9 @@ def of_stand_ins(error: TypeError | RuntimeError | ValueError) -> TraceError | N
         return error.__cause__
     words = str(error).split("\n")[0]
     line = _line_of(error.__traceback__)
+    if words.startswith(("vmap(", "Thing passed to transform API")):
+        reason = "torch.func transforms tensors, and a traced one is none"
+        return trace_error(reason, hint=_TRANSFORMED, where=line)
     if any(name in words for name in _STAND_INS):
         return trace_error(f"a size or an array has no value yet: {words}", hint=_HINT, where=line)
     if words.startswith("input to _none_or_dtype()"):

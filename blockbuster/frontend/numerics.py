@@ -204,7 +204,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: np.asarray(x, np.int64),
     "bitand": np.bitwise_and, "shl": np.left_shift, "shr": np.right_shift,
     "floor": np.floor, "round": np.round, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
-    "expm1": np.expm1,
+    "expm1": np.expm1, "atan": np.arctan,
     # array functions
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean,
     "cumsum": cumsum, "cumprod": cumprod, "cummax": cummax, "cummin": cummin,

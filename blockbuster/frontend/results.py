@@ -8,13 +8,13 @@ from typing import Any
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.source import trace_error
-from blockbuster.frontend.trees import Tree, container_of, distinct, result_apart
+from blockbuster.frontend.trees import Constant, Tree, container_of, distinct, result_apart
 
 
 def named_results(result: Any) -> list[tuple[str, TracedArray]]:
     """The arrays a function returned, under the names of the outputs."""
     held, tree = result_apart(result)
-    if tree.container is None and container_of(result) is not None:
+    if not held or (tree.container is None and container_of(result) is not None):
         raise trace_error("the function returned no array")
     named = list(zip(result_names(tree), (leaf.value for leaf in held), strict=True))
     for name, value in named:
@@ -37,6 +37,8 @@ def result_names(tree: Tree) -> list[str]:
 
 def _names_below(tree: Tree, word: str) -> Iterator[str]:
     container = tree.container
+    if isinstance(tree, Constant):
+        return
     if container is None:
         yield word
         return

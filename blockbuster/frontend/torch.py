@@ -20,7 +20,7 @@ _EXCHANGED = ("zeros", "ones", "full", "empty", "arange")
 
 POINTWISE = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
-    "floor", "round", "sin", "cos", "log1p", "expm1", "pow", "maximum", "minimum", "where",
+    "floor", "round", "sin", "cos", "log1p", "expm1", "atan", "pow", "maximum", "minimum", "where",
     "matmul",
 )  # fmt: skip
 """Functions of tensors alone that torch has under our names."""

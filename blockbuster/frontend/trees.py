@@ -73,7 +73,7 @@ class Tree:
     @property
     def is_flat(self) -> bool:
         """True for a leaf, and for a container of nothing but leaves."""
-        return all(part.container is None for part in self.parts)
+        return all(type(part) is Tree and part.container is None for part in self.parts)
 
     def classes(self) -> Iterator[type]:
         """The classes of its containers."""
@@ -81,6 +81,17 @@ class Tree:
             yield self.container.cls
             for part in self.parts:
                 yield from part.classes()
+
+
+@dataclass(frozen=True)
+class Constant(Tree):
+    """A value that is no leaf: it is built as it is. Two with the same ``text`` are the same."""
+
+    text: str = ""
+    value: Any = dataclasses.field(default=None, compare=False)
+
+    def build(self, leaves: Iterator[Any]) -> Any:
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -113,15 +124,20 @@ def container_of(value: Any) -> tuple[Container, tuple[Any, ...]] | None:
     return None
 
 
-def taken_apart(value: Any, is_leaf: Callable[[Any], bool]) -> tuple[list[Leaf], Tree]:
+def taken_apart(
+    value: Any, is_leaf: Callable[[Any], bool], constants: tuple[type, ...] = ()
+) -> tuple[list[Leaf], Tree]:
     """The leaves of ``value`` in order, and how it is put together of them.
 
-    A value for which ``is_leaf`` is true is not looked into, an empty container neither. Raises
-    ValueError for containers nested deeper than ``DEEPEST``.
+    A value for which ``is_leaf`` is true is not looked into, an empty container neither. Values of
+    the types ``constants`` are no leaves inside of a container. Raises ValueError for containers
+    nested deeper than ``DEEPEST``.
     """
     leaves: list[Leaf] = []
 
     def walk(here: Leaf, depth: int) -> Tree:
+        if depth < DEEPEST and type(here.value) in constants:
+            return Constant(text=repr(here.value), value=here.value)
         found = None if is_leaf(here.value) else container_of(here.value)
         if found is None or not found[1]:
             leaves.append(here)
@@ -145,13 +161,17 @@ def taken_apart(value: Any, is_leaf: Callable[[Any], bool]) -> tuple[list[Leaf],
 
 
 def result_apart(result: Any) -> tuple[list[Leaf], Tree]:
-    """A function's result, taken apart: other mappings count as dicts, other tuples as tuples."""
+    """A function's result, taken apart: other mappings count as dicts, other tuples as tuples.
+
+    None, text and Python's numbers beside arrays are results as they are.
+    """
     if isinstance(result, Mapping) and type(result) not in _DICTS:
         result = dict(result)
     for kind in (tuple, list):
         if isinstance(result, kind) and not hasattr(result, "_fields"):
             result = kind(result)
-    return taken_apart(result, lambda value: container_of(value) is None)
+    constants = (type(None), str, bool, int, float)
+    return taken_apart(result, lambda value: container_of(value) is None, constants)
 
 
 def holds(value: Any, wanted: Callable[[Any], bool]) -> bool:

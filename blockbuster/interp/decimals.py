@@ -138,6 +138,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "floor": whole(ROUND_FLOOR, ZERO), "round": whole(ROUND_HALF_EVEN, Decimal("0.5")),
     "sin": lambda x: wave(math.sin, x), "cos": lambda x: wave(math.cos, x),
     "log1p": lambda x: (1 + x).ln(), "expm1": lambda x: exp(x) - 1,
+    "atan": lambda x: Decimal(math.atan(float(x))),
 }  # fmt: skip
 
 

@@ -128,7 +128,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "eq": lambda x, y: Fraction(x == y), "ne": lambda x, y: Fraction(x != y),
     "floordiv": quotient, "mod": lambda x, y: x - y * quotient(x, y),
     "floor": whole(math.floor), "round": whole(round),
-    **{name: refused(name) for name in ("gelu", "erf", "sin", "cos", "log1p", "expm1")},
+    **{name: refused(name) for name in ("gelu", "erf", "sin", "cos", "log1p", "expm1", "atan")},
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ NUMERIC: dict[str, Callable[..., Any]] = {
     "and": lambda x, y: (x != 0) & (y != 0), "or": lambda x, y: (x != 0) | (y != 0),
     "where": lambda c, x, y: np.where(c != 0, x, y), "pow": np.power,
     "floor": np.floor, "round": np.rint, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
-    "expm1": np.expm1,
+    "expm1": np.expm1, "atan": np.arctan,
 }  # fmt: skip
 FOLDED = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 

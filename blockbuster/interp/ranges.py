@@ -167,6 +167,7 @@ BOUNDS: dict[str, Callable[[Sequence[Bounds]], Bounds]] = {
     "add": _sum, "fold": _sum, "mul": _product, "inverse": _inverse, "max": _max, "min": _min,
     "exp": _exp, "sqrt": lambda args: (0.0, math.inf, False, True),
     "tanh": lambda args: (-1.0, 1.0, True, True), "erf": lambda args: (-1.0, 1.0, True, True),
+    "atan": lambda args: (-math.pi / 2, math.pi / 2, True, True),
     **dict.fromkeys(("sin", "cos"), lambda args: (-1.0, 1.0, False, False)),
     "where": lambda args: _hull(args[1:]), **dict.fromkeys(
         ("lt", "eq", "not", "and", "or"), lambda args: TRUTH),

@@ -209,7 +209,7 @@ FLOAT_SCALARS: dict[str, Function] = {
     "bitand": _of_integers(np.bitwise_and), "shl": _of_integers(np.left_shift),
     "shr": _of_integers(np.right_shift),
     "floor": np.floor, "round": np.rint, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
-    "expm1": np.expm1,
+    "expm1": np.expm1, "atan": np.arctan,
 }  # fmt: skip
 UFUNC: dict[str, np.ufunc] = {
     "+": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,

@@ -25,6 +25,7 @@ from blockbuster.interp.laurent import (
 NUMERIC: dict[str, Callable[[float], float]] = {
     "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "tanh": math.tanh, "erf": math.erf,
     "sin": math.sin, "cos": math.cos, "log1p": math.log1p, "expm1": math.expm1,
+    "atan": math.atan,
 }  # fmt: skip
 
 

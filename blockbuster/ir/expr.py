@@ -115,10 +115,10 @@ FUNCTIONS: dict[str, int] = {
     "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
     "and": 2, "or": 2, "not": 1, "where": 3,
     "floordiv": 2, "mod": 2, "whole": 1, "bitand": 2, "shl": 2, "shr": 2,
-    "floor": 1, "round": 1, "sin": 1, "cos": 1, "log1p": 1, "expm1": 1,
+    "floor": 1, "round": 1, "sin": 1, "cos": 1, "log1p": 1, "expm1": 1, "atan": 1,
 }  # fmt: skip
 
-UNINTERPRETED = ("tanh", "erf", "floor", "round", "sin", "cos", "log1p", "expm1")
+UNINTERPRETED = ("tanh", "erf", "floor", "round", "sin", "cos", "log1p", "expm1", "atan")
 """Functions of one number that proofs know no law of: equal numbers give equal results."""
 
 BITWISE = ("bitand", "shl", "shr")

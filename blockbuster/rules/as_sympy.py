@@ -23,6 +23,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
     "tanh": sympy.tanh,
     "sin": sympy.sin,
     "cos": sympy.cos,
+    "atan": sympy.atan,
     "abs": sympy.Abs,
     "maximum": sympy.Max,
     "minimum": sympy.Min,
@@ -33,7 +34,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
 
 _BACK = {
     _FUNCTIONS[name]: name
-    for name in ("exp", "log", "tanh", "sin", "cos", "abs", "maximum", "minimum")
+    for name in ("exp", "log", "tanh", "sin", "cos", "atan", "abs", "maximum", "minimum")
 }
 
 LARGEST, POWERS_OF_TWO = 2**32, tuple(2**bits for bits in range(11))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, rewrite
 from blockbuster.rules.separate import NEGATIVE, POSITIVE, Signs, signs_of
 
-RISING = ("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "relu", "sqrt")
+RISING = ("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "atan", "relu", "sqrt")
 """Functions of one number that never fall where they are defined."""
 
 HOLE = -1

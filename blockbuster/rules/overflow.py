@@ -154,6 +154,6 @@ def _both(first: tuple[Number, ...], second: tuple[Number, ...]) -> tuple[Number
 
 
 MODERATE_ALWAYS = (
-    "tanh", "sigmoid", "erf", "sin", "cos", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
-    "input", "number", "size", "operator",
+    "tanh", "sigmoid", "erf", "atan", "sin", "cos", "lt", "le", "gt", "ge", "eq", "ne", "and", "or",
+    "not", "input", "number", "size", "operator",
 )  # fmt: skip

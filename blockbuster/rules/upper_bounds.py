@@ -39,7 +39,7 @@ Sum = dict[Key, float]
 
 Range = tuple[float, float]
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("tanh", "erf", "sin", "cos"), (-1.0, 1.0)),
+    **dict.fromkeys(("tanh", "erf", "sin", "cos"), (-1.0, 1.0)), "atan": (-1.6, 1.6),
     **dict.fromkeys(("sigmoid", "lt", "le", "gt", "ge", "eq", "ne", "and", "or"), (0.0, 1.0)),
     "not": (0.0, 1.0),
     "log": (0.0, 0.0),

@@ -17,18 +17,18 @@ Tensor = Any
 Node = Any
 
 SAME = (
-    "abs", "add", "addcdiv", "addcmul", "addmm", "all", "amax", "amin", "any", "arange", "argmax",
-    "argmin", "avg_pool2d", "baddbmm", "bitwise_and", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "cat", "ceil", "clamp", "clamp_max",
-    "clamp_min", "clone", "cos", "cumprod", "cumsum", "detach", "diagonal", "div", "empty", "eq",
-    "erf", "exp", "exp2", "expm1", "flip", "floor", "full", "full_like", "gather", "ge", "gelu",
-    "gt", "hypot", "index_select", "isinf", "isnan", "le", "lerp", "log", "log10", "log1p", "log2",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "max", "maximum", "mean",
-    "min", "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "prod",
-    "reciprocal", "relu", "remainder", "roll", "round", "rsqrt", "select", "sigmoid", "sign", "sin",
-    "sort", "split", "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tan",
-    "tanh", "topk", "transpose", "tril", "triu", "trunc", "unsqueeze", "var", "var_mean", "where",
-    "zeros_like",
+    "abs", "acos", "add", "addcdiv", "addcmul", "addmm", "all", "amax", "amin", "any", "arange",
+    "argmax", "argmin", "asin", "atan", "atan2", "avg_pool2d", "baddbmm", "bitwise_and",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm",
+    "cat", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumprod", "cumsum", "detach",
+    "diagonal", "div", "empty", "eq", "erf", "exp", "exp2", "expm1", "flip", "floor", "full",
+    "full_like", "gather", "ge", "gelu", "gt", "hypot", "index_select", "isinf", "isnan", "le",
+    "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "lt", "max", "maximum", "mean", "min", "minimum", "mm", "mul", "ne", "neg",
+    "ones_like", "permute", "pow", "prod", "reciprocal", "relu", "remainder", "roll", "round",
+    "rsqrt", "select", "sigmoid", "sign", "sin", "sort", "split", "split_with_sizes", "sqrt",
+    "squeeze", "stack", "sub", "sum", "t", "tan", "tanh", "topk", "transpose", "tril", "triu",
+    "trunc", "unsqueeze", "var", "var_mean", "where", "zeros_like",
 )  # fmt: skip
 """Operators that a function of this name computes, as in ``torch.add``."""
 

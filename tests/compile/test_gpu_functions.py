@@ -41,7 +41,7 @@ def test_what_computes_in_float64_is_refused(torch, cuda):
 
 
 @pytest.mark.parametrize(("name", "x"), [
-    ("sin", ANGLES), ("cos", ANGLES), ("log1p", NEAR_ZERO), ("expm1", NEAR_ZERO),
+    ("sin", ANGLES), ("cos", ANGLES), ("log1p", NEAR_ZERO), ("expm1", NEAR_ZERO), ("atan", ANGLES),
 ])  # fmt: skip
 def test_accurate_to_a_few_units(torch, cuda, name, x):
     single = x.astype(np.float32)

@@ -86,8 +86,8 @@ def test_sizes_that_nothing_says_are_refused():
 
 
 def test_what_fails_for_other_reasons_fails_still():
-    with pytest.raises(bb.TraceError, match="quantile cannot be traced"):
-        bb.jit(lambda x: np.quantile(x, 0.5) / len(x))(np.ones((3, 4)))
+    with pytest.raises(bb.TraceError, match="nanmedian cannot be traced"):
+        bb.jit(lambda x: np.nanmedian(x) / len(x))(np.ones((3, 4)))
     with pytest.raises(TypeError, match="sequence item 0: expected str"):
         bb.jit(lambda x: x + len(" ".join([len(x)])))(np.ones((3, 4)))
 

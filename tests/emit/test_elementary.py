@@ -1,4 +1,4 @@
-"""floor, round, sin, cos, log1p and expm1: accurate in kernels, told apart by proofs."""
+"""floor, round, sin, cos, log1p, expm1 and atan: accurate in kernels, told apart by proofs."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -22,6 +22,7 @@ X = {
     "floor": np.concatenate([np.arange(-20, 20) / 2, [0.99999994, -1e-30, 1e30], EDGES]),
     "sin": np.concatenate([np.linspace(-9, 9, 100), [1e3, 4096.0, 1e5]]),
     "cos": np.concatenate([np.linspace(-9, 9, 100), [1e3, 4096.0, 1e5]]),
+    "atan": np.concatenate([TINY, -TINY, 1 / TINY, -1 / TINY, [1.0, -1.0], EDGES]),
 }
 
 
@@ -41,8 +42,8 @@ def test_kernels_are_accurate():
         meaning = getattr(np, "rint" if name == "round" else name)
         with np.errstate(all="ignore"):
             right = meaning(x.astype(float)).astype(np.float32)
-        exact = name in ("round", "floor")
-        tolerance = dict(rtol=0 if exact else 4e-6, atol=4e-7 if name in ("sin", "cos") else 0)
+        rtol = {"round": 0, "floor": 0, "atan": 4e-7}.get(name, 4e-6)
+        tolerance = dict(rtol=rtol, atol=4e-7 if name in ("sin", "cos") else 0)
         np.testing.assert_allclose(result["out"], right, **tolerance, err_msg=name)
 
 

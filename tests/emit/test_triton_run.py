@@ -194,7 +194,7 @@ def scalar_kernel(text):
 
 SCALARS = [
     *(f"y = {fn}(x) + 0 * z" for fn in ("tanh", "sigmoid", "silu", "gelu", "relu", "erf", "abs")),
-    *(f"y = {fn}(x) + 0 * z" for fn in ("floor", "round", "sin", "cos", "expm1")),
+    *(f"y = {fn}(x) + 0 * z" for fn in ("floor", "round", "sin", "cos", "expm1", "atan")),
     "y = log1p(abs(x)) * z",
     *(f"y = x ** {p} + 0 * z" for p in ("2", "3", "4", "5", "0", "1", "-1", "-3")),
     *(f"y = abs(x) ** {p} + 0 * z" for p in ("0.5", "-0.5", "1.7")),

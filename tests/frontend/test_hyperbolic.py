@@ -14,6 +14,7 @@ POINTS = np.array([*SPECIAL, *(-x for x in SPECIAL), np.nan, *DRAWN, *(1 + DRAWN
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [
     "sinh", "cosh", "arcsinh", "arccosh", "arctanh", "degrees", "radians", "deg2rad", "rad2deg",
+    "arctan", "arcsin", "arccos",
 ])  # fmt: skip
 def test_as_exact_as_the_dtype_allows(name, dtype):
     """Within two units in the last place, and infinite or NaN where the function is."""
@@ -39,6 +40,20 @@ def test_pairs_of_special_values(function):
     with np.errstate(all="ignore"):
         wanted = function(x, y)
     np.testing.assert_allclose(bb.jit(lambda x, y: function(x, y))(x, y), wanted, rtol=1e-14)
+
+
+def test_angles_of_points():
+    """In every direction; NumPy's angle of (-0, -1) is -pi, and ours pi."""
+    x, y = (one.ravel() for one in np.meshgrid(PAIRS[PAIRS.astype(str) != "-0.0"], POINTS))
+    found = bb.jit(lambda y, x: np.arctan2(y, x))(y, x)
+    np.testing.assert_allclose(found, np.arctan2(y + 0.0, x), rtol=4e-16)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "bool", "float16"])
+def test_angles_have_the_dtypes_of_numpy(dtype):
+    x = np.array([0, 1, 3], dtype)
+    for function in (np.arctan, lambda x: np.arctan2(x, x), lambda x: np.arctan2(2.0, x)):
+        assert bb.jit(lambda x, function=function: function(x))(x).dtype == function(x).dtype
 
 
 def test_sinc():

@@ -106,3 +106,14 @@ def test_gradients_pass():
 def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(bb.TraceError, match="an axis of 6 does not split into 4 heads"):
         bb.split_heads(torch.from_numpy(X), 4)
+
+
+def test_folds_of_a_tensor_without_axes():
+    """Torch takes it for one of one axis; NumPy refuses."""
+    number = torch.tensor(2.0)
+    for fold in (torch.sum, torch.mean, torch.amax, torch.prod):
+        assert torch.equal(bb.jit(lambda x, fold=fold: fold(x, dim=0))(number), number)
+    with pytest.raises(bb.TraceError, match="sum: axis 1 is out of range for 0 axes"):
+        bb.jit(lambda x: x.sum(1))(number)
+    with pytest.raises(bb.TraceError, match="sum: axis 0 is out of range for 0 axes"):
+        bb.jit(lambda x: x.sum(axis=0))(np.array(2.0))

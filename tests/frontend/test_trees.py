@@ -133,10 +133,21 @@ def test_errors_show_the_path(inputs, message):
 
 @pytest.mark.parametrize(("result", "message"), [
     ([], "returned no array"),
-    ({"a": {0: 1}}, "an array under the key 0"),
-    ({"a": (1.0, 2.0)}, "returned a float for a_0"),
+    ({"a": {0: object()}}, "an array under the key 0"),
+    ({"a": (1.0, object())}, "returned an object for a_1"),
+    ((None, {"a": 1}), "returned no array"),
     (None, "returned None for out"),
 ])  # fmt: skip
 def test_results_that_are_no_arrays(result, message):
     with pytest.raises(bb.TraceError, match=message):
         bb.trace(lambda x: result, x="M")
+
+
+@pytest.mark.parametrize("constant", [None, "mean", True, 1, 1.0, -0.0])
+def test_constants_beside_arrays_are_results_as_they_are(constant):
+    jitted = bb.jit(lambda x, beside: {"y": x + 1, "z": [beside, x, (beside,)]})
+    for beside in (constant, 0.0, constant):
+        made = jitted(np.zeros(2), beside)
+        np.testing.assert_array_equal(made["y"], [1.0, 1.0])
+        np.testing.assert_array_equal(made["z"][1], [0.0, 0.0])
+        assert repr(made["z"][::2]) == repr([beside, (beside,)])

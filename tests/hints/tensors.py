@@ -99,7 +99,7 @@ SHAPES = (
     traced("a[..., :, None] * b[..., None, :]", lambda x: bb.outer(x, x),
            lambda x: x[..., :, None] * x[..., None, :]),
     traced("ord='fro'", lambda x: bb.norm(x, "nuc"), lambda x: bb.norm(x, "fro")),
-    traced("norms of vectors have one axis", lambda x: bb.norm(x, 1),
+    traced("norms of vectors have one axis", lambda x: bb.norm(x, 3),
            lambda x: bb.norm(x, 1, axis=0)),
     traced("join one to the others", lambda x: bb.max(x, 0),
            lambda x: bb.max(bb.concat([x, bb.zeros((1, 3))], axis=0), 0), x=np.zeros((0, 3))),
@@ -109,7 +109,7 @@ SHAPES = (
            x="4 4"),
     traced('"valid", "same" or "full"', lambda x: np.convolve(x, x, mode="some"),
            lambda x: np.convolve(x, x, mode="same"), x="4"),
-    traced("it takes x, axis", lambda x: np.mean(x, dtype=float), lambda x: np.mean(x, axis=0)),
+    traced("it takes x, axis", lambda x: np.var(x, dtype=float), lambda x: np.var(x, axis=0)),
     traced("it takes (x:", lambda x: x.clamp(1, 2, 3), lambda x: x.clamp(1, 2)),
     traced("it is constant", lambda x: np.pad(x, 1, mode="mean"),
            lambda x: np.pad(x, 1, mode="edge")),
@@ -199,6 +199,9 @@ LAYERS = (
 )  # fmt: skip
 
 OTHERS = (
+    traced("for torch.vmap, write the axis",
+           lambda x: torch.vmap(lambda row: row * row.sum())(x),
+           lambda x: x * x.sum(-1, keepdim=True)),
     traced('"none" or "tanh"', lambda x: F.gelu(x, approximate="erf"),
            lambda x: F.gelu(x, approximate="tanh")),
     traced("lambd is 0 or more", lambda x: F.softshrink(x, -1.0), lambda x: F.softshrink(x, 1.0)),

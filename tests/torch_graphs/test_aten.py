@@ -18,6 +18,7 @@ BATCH = X.reshape(1, 3, 4)
 ONCE = AT[:, :1]  # a scatter that writes once in each line
 OF_TWO = (
     "add", "sub", "mul", "div", "maximum", "minimum", "eq", "ne", "ge", "gt", "le", "lt", "hypot",
+    "atan2",
 )  # fmt: skip
 
 EXAMPLES = {

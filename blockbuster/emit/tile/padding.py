@@ -198,7 +198,7 @@ EXACT: Mapping[str, Callable[..., float]] = {
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
     "floor": math.floor, "round": round, "sin": math.sin, "cos": math.cos, "log1p": math.log1p,
-    "expm1": math.expm1,
+    "expm1": math.expm1, "atan": math.atan,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b), "not": lambda a: not a,
     "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "whole": lambda x: x,
 }  # fmt: skip

@@ -5,14 +5,25 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc
+from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc, where
 from blockbuster.frontend.functions.row import Array, Row, alike, example, named
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.remainders import divides_exactly, fraction_by
 from blockbuster.frontend.source import trace_error
 
 _GROUP = "Operators"
+
+
+def is_integer(x: Array) -> bool:
+    """True for an integer of Python's, and for an array of integers."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "iu"
+    if isinstance(x, TracedArray):
+        return x.kind not in (FLOAT, MASK)
+    return isinstance(x, int) and not isinstance(x, bool)
 
 
 def _pair(
@@ -71,13 +82,22 @@ def float_power(x: Array, y: Array) -> Array:
     return apply("pow", apply("cast", x, dtype="float64"), y)
 
 
-def fmod(x: Array, y: float) -> Array:
-    """What a division by a power of 2 leaves, with the sign of ``x``."""
+def divided(x: Array, y: Array) -> tuple[Array, Array]:
+    """``x // y`` and ``x % y`` of integers."""
+    return apply("floordiv", x, y), apply("mod", x, y)
+
+
+def fmod(x: Array, y: Array) -> Array:
+    """What a division of integers, or by a power of 2, leaves, with the sign of ``x``."""
+    if is_integer(x) and is_integer(y):
+        rest = apply("mod", x, y)
+        return where((rest != 0) & ((x < 0) != (y < 0)), rest - y, rest)
     floats = isinstance(x, TracedArray) and x.kind == FLOAT
     traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
     if traced and not (floats and divides_exactly(y)):
         hint = "use x - y * bb.trunc(x / y), whose quotient is rounded"
-        raise trace_error("fmod is of floats by powers of 2 from 2**-15 to 2**15", hint=hint)
+        reason = "fmod is of integers, or of floats by powers of 2 from 2**-15 to 2**15"
+        raise trace_error(reason, hint=hint)
     x = fraction_by(x, y) if traced else x
     return x - y * trunc(x / y)
 
@@ -92,7 +112,9 @@ ROWS = (
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     Row(of_two("mod", "``x % y``."), _GROUP, ("remainder", "mod"), (), ("remainder",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
-    alike(fmod, _GROUP, example("M N", 2), public=False),
+    Row(divided, _GROUP, ("divmod",), examples=(example("int: M N", 3),), public=False),
+    alike(fmod, _GROUP, example("M N", 2), example("int: M N", 3), example("int: M", -2),
+          public=False),
     _pair("lt", "<", ("less",), ("lt", "less")),
     _pair("le", "<=", ("less_equal",), ("le", "less_equal")),
     _pair("gt", ">", ("greater",), ("gt", "greater")),

@@ -54,6 +54,7 @@ sin = of_one("sin", "The sine of an angle in radians.")
 cos = of_one("cos", "The cosine of an angle in radians.")
 log1p = of_one("log1p", "log(1 + x), to full accuracy near 0.")
 expm1 = of_one("expm1", "exp(x) - 1, to full accuracy near 0.")
+atan = of_one("atan", "The angle, between -pi / 2 and pi / 2, with a tangent.")
 maximum = of_two("maximum", "The larger element of two arrays.")
 minimum = of_two("minimum", "The smaller element of two arrays.")
 
@@ -332,6 +333,8 @@ ROWS = (
     Row(round, _GROUP, ("round", "around"), ("round",), ("round", "Tensor.round"),
         (example("M N"), example("M N", 1))),
     _of(sin, *_ANY), _of(cos, *_ANY), _of(tan, *_ANY), _of(log1p, *_POSITIVE), _of(expm1, *_ANY),
+    Row(atan, _GROUP, ("arctan", "atan"), torch=("atan", "arctan", "Tensor.atan", "Tensor.arctan"),
+        examples=_ANY),
     _of(logaddexp, *_PAIR, example("M N", 0.0)),
     _of(logaddexp2, *_PAIR, note=_ROUNDED, public=False),
     Row(sign, _GROUP, ("sign",), examples=_NUMBERS),

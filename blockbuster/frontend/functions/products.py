@@ -120,10 +120,13 @@ def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
     x = as_floats(x)
     if ord in (None, "fro") or (ord == 2 and len(over) == 1):
         return sqrt(sum(square(x), axis, keepdims))
+    if len(over) == 2 and ord in (1, -1, np.inf, -np.inf):
+        inner = over[0] if ord in (1, -1) else over[1]
+        return (max if ord > 0 else min)(sum(abs(x), inner, True), axis, keepdims)
     if len(over) != 1 or isinstance(ord, str):
         raise trace_error(
             f"a norm of order {ord!r} over {len(over)} axes cannot be traced",
-            hint="norms of vectors have one axis; of matrices, use ord='fro'",
+            hint="norms of vectors have one axis; of matrices, use ord='fro', 1 or inf",
         )
     if ord == np.inf and not has_elements(x, over[0]):
         ord = 1  # 0, as in NumPy

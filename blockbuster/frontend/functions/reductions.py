@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
-from blockbuster.frontend.functions.pointwise import holds, sqrt, square, where
+from blockbuster.frontend.functions.pointwise import (
+    astype,
+    holds,
+    maximum,
+    minimum,
+    sqrt,
+    square,
+)
+from blockbuster.frontend.functions.pointwise import where as either
 from blockbuster.frontend.functions.row import Array, Row, example, named
 from blockbuster.frontend.functions.shapes import expand_dims, is_unit
 from blockbuster.frontend.kinds import FLOAT, POSITION
@@ -22,26 +31,50 @@ from blockbuster.frontend.source import trace_error
 Axes = int | Sequence[int] | None
 
 
-def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def sum(
+    x: Array, axis: Axes = None, keepdims: bool = False,
+    *, dtype: Any = None, initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The sum over one axis, several, or all (None)."""
-    return reduce_axes("sum", x, axis, keepdims)
+    x = _in(dtype, _chosen(where, x, 0))
+    return _with(operator.add, _in(dtype, reduce_axes("sum", x, axis, keepdims)), initial)
 
 
-def max(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def max(
+    x: Array, axis: Axes = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+) -> Array:
     """The maximum over one axis, several, or all (None)."""
     _expect_elements("max", x, axis)
-    return reduce_axes("max", x, axis, keepdims)
+    x = _chosen(where, x, initial)
+    return _with(maximum, reduce_axes("max", x, axis, keepdims), initial)
 
 
-def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def min(
+    x: Array, axis: Axes = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+) -> Array:
     """The minimum over one axis, several, or all (None)."""
     _expect_elements("min", x, axis)
-    return reduce_axes("min", x, axis, keepdims)
+    x = _chosen(where, x, initial)
+    return _with(minimum, reduce_axes("min", x, axis, keepdims), initial)
+
+
+def _chosen(mask: Array | None, x: Array, neutral: Any) -> Array:
+    """The elements that a fold reads, and a number that changes nothing for the others."""
+    return x if mask is None else either(mask, x, neutral)
+
+
+def _in(dtype: Any, x: Array) -> Array:
+    return x if dtype is None else astype(x, dtype)
+
+
+def _with(join: Callable[[Array, Array], Array], made: Array, initial: Any) -> Array:
+    """What was folded, with a number that folds begin with."""
+    return made if initial is None else join(made, initial)
 
 
 def _expect_elements(name: str, x: Array, axis: Axes) -> None:
     """Raise TraceError for a maximum of no elements, which libraries refuse; they check arrays."""
-    if isinstance(x, TracedArray):
+    if isinstance(x, TracedArray) and x.ndim:
         dims, axes = x.trace.dims, axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
         if not dims.expect_elements([x.axes[at] for at in axes]):
             hint = f"bb.{name} needs one: join one to the others, or reduce another axis"
@@ -53,9 +86,14 @@ def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
-def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def mean(
+    x: Array, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None, where: Any = None
+) -> Array:
     """The mean over one axis, several, or all (None)."""
-    return reduce_axes("mean", x, axis, keepdims)
+    x = _in(dtype, x)
+    if where is None:
+        return _in(dtype, reduce_axes("mean", x, axis, keepdims))
+    return sum(x, axis, keepdims, where=where) / _total(where, x, axis, keepdims)
 
 
 def var(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
@@ -104,19 +142,21 @@ def _total(weights: Array, x: Array, axis: Axes, keepdims: bool) -> Array:
     return sum(weights, axis, keepdims) * math.prod(repeated, start=1)
 
 
-def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def any(x: Array, axis: Axes = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """True if some element of a mask is true, or some number is not 0."""
-    return reduce_axes("max", where(holds(x), 1.0, 0.0), axis, keepdims) > 0
+    truth = _chosen(where, either(holds(x), 1.0, 0.0), 0.0)
+    return reduce_axes("max", truth, axis, keepdims) > 0
 
 
-def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def all(x: Array, axis: Axes = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """True if every element of a mask is true, or no number is 0."""
-    return reduce_axes("min", where(holds(x), 1.0, 0.0), axis, keepdims) > 0
+    truth = _chosen(where, either(holds(x), 1.0, 0.0), 1.0)
+    return reduce_axes("min", truth, axis, keepdims) > 0
 
 
 def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements of a mask are true, or how many numbers are not 0."""
-    return sum(where(holds(x), 1, 0), axis, keepdims)
+    return sum(either(holds(x), 1, 0), axis, keepdims)
 
 
 def _count(x: Array, axis: Axes) -> Any:
@@ -125,8 +165,16 @@ def _count(x: Array, axis: Axes) -> Any:
     return math.prod((x.shape[a] for a in axes), start=1)
 
 
-def prod(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+def prod(
+    x: Array, axis: Axes = None, keepdims: bool = False,
+    *, dtype: Any = None, initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The product over one axis, several, or all (None); of integers by a library's function."""
+    made = _in(dtype, _product(_in(dtype, _chosen(where, x, 1)), axis, keepdims))
+    return _with(operator.mul, made, initial)
+
+
+def _product(x: Array, axis: Axes, keepdims: bool) -> Array:
     if isinstance(x, TracedArray) and x.kind == FLOAT:
         return reduce_axes("prod", x, axis, keepdims)
     axes = axes_of("prod", range(len(x.shape)) if axis is None else axis, len(x.shape))
@@ -150,8 +198,8 @@ def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
 def _scan(name: str, what: str) -> Callable[..., Array]:
     """The function that folds the elements up to each one along an axis."""
 
-    def scan(x: Array, axis: int | None = None) -> Array:
-        return along_axis(name, x, axis)
+    def scan(x: Array, axis: int | None = None, *, dtype: Any = None) -> Array:
+        return _in(dtype, along_axis(name, _in(dtype, x), axis))
 
     return named(scan, name, f"{what} along an axis; None is for arrays of one axis.")
 

@@ -10,13 +10,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis
+from blockbuster.frontend.captured import of_list
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.in_place import replaced, written_out
 from blockbuster.frontend.source import trace_error
 
-REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
+REDUCTIONS: Mapping[Any, Any] = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+    np.logical_and: np.all, np.logical_or: np.any,
+}  # fmt: skip
 """The functions that ``ufunc.reduce`` is."""
 
 SCANS = {np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin"}
@@ -43,12 +47,16 @@ NO_METHODS = (
     "lstm", "bilinear", "chain_matmul", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "meshgrid",
-    "broadcast_tensors", "var_mean", "std_mean",
+    "broadcast_tensors", "var_mean", "std_mean", "gradient", "trapezoid", "trapz",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
 
 FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
 """What libraries call the first array."""
+
+LISTS = ("arrays", "operands", "x", "y", "a", "b", "v", "min", "max", "weights")
+"""Our parameters that are arrays, for which NumPy takes lists of numbers: the first two hold some.
+"""
 
 SECOND = ("b", "y", "other", "x2")
 
@@ -67,7 +75,7 @@ class Spellings:
         if func not in self.numpy:
             _refuse(f"np.{name}", name)
         args, kwargs = _without_defaults(func, args, kwargs)
-        return call(self.numpy[func].function, f"np.{name}", args, kwargs)
+        return call(self.numpy[func].function, f"np.{name}", args, kwargs, lists=LISTS)
 
     def call_ufunc(
         self, ufunc: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -132,11 +140,13 @@ class Spellings:
 
 
 def call(
-    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any],
+    *, lists: Sequence[str] = (),
+) -> Any:  # fmt: skip
     """``function`` with arguments whose names are a library's. Raises TraceError for others.
 
     The result is written to the array ``out=``; with ``inplace=True``, to the first argument.
+    ``lists``: parameters for which lists of numbers count as arrays.
     """
     signature = inspect.signature(function)
     known = [*signature.parameters]
@@ -150,6 +160,10 @@ def call(
         bound = signature.bind(*args, **named)
     except TypeError as error:
         raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
+    for name in (name for name in lists if name in bound.arguments):
+        one = bound.arguments[name]
+        several = name in lists[:2] and isinstance(one, list | tuple)
+        bound.arguments[name] = [*map(of_list, one)] if several else of_list(one)
     made = function(*bound.args, **bound.kwargs)
     gave = made if isinstance(made, tuple | list) else (made,)
     for one in (*bound.args, *bound.kwargs.values(), *gave):

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions import (
+    angles,
     arrangements,
     choices,
     creation,
+    differences,
     exceptional,
     filled,
     hyperbolic,
     joins,
+    matrices,
     normalizations,
     operators,
     orders,
@@ -28,6 +31,7 @@ from blockbuster.frontend.functions import (
     searches,
     shapes,
     sliding,
+    statistics,
     torch_activations,
     torch_convolutions,
     torch_creation,
@@ -52,9 +56,9 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, hyperbolic, exceptional, reductions, normalizations, products, shapes,
-    joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
-    overwriting, sliding,
+    operators, pointwise, hyperbolic, angles, exceptional, reductions, normalizations, products,
+    shapes, joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
+    overwriting, sliding, differences, statistics, matrices,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def embedding_bag(
         reason = "embedding_bag of bags of several lengths"
         hint = "rows of as many positions; F.embedding(input, weight) times a mask leaves some out"
         raise trace_error(reason, hint=hint)
-    folds = {"sum": sum, "mean": mean, "max": max}
+    folds: dict[str, Callable[..., Array]] = {"sum": sum, "mean": mean, "max": max}
     if mode not in folds:
         raise trace_error(f"embedding_bag has no mode {mode!r}", hint=f"modes: {', '.join(folds)}")
     rows = torch_embedding(input, weight, max_norm=max_norm)

@@ -18,6 +18,7 @@ from blockbuster.frontend.functions.arrangements import (
     vsplit,
 )
 from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.differences import torch_gradient
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
@@ -121,6 +122,7 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 ROWS = (
+    torch_row(torch_gradient, "gradient"),
     with_method(split, "split", "unsafe_split"), with_method(split_with_sizes, "split_with_sizes"),
     with_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
     with_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),

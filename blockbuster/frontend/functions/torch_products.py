@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from blockbuster.frontend.functions.matrices import torch_cross
 from blockbuster.frontend.functions.pointwise import astype
 from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
@@ -115,6 +116,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 ROWS = (
     with_method(addmm, "addmm"),
+    with_method(torch_cross, "cross"),
     with_method(baddbmm, "baddbmm"),
     with_method(addbmm, "addbmm"),
     with_method(addmv, "addmv"),

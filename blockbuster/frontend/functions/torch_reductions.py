@@ -60,14 +60,14 @@ def _as_truth(input: Array, truth: Array) -> Array:
 
 def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The sum over axes, in another dtype if one is given."""
-    return sum(input if dtype is None else to(input, dtype), over(dim), keepdim)
+    return sum(input, over(dim), keepdim, dtype=dtype)
 
 
 def torch_mean(
     input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Array:
     """The mean over axes, in another dtype if one is given."""
-    return mean(input if dtype is None else to(input, dtype), over(dim), keepdim)
+    return mean(input, over(dim), keepdim, dtype=dtype)
 
 
 def torch_var(

@@ -12,7 +12,7 @@ from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
 from blockbuster.frontend.functions.choices import one_hot, take_along_axis
 from blockbuster.frontend.functions.filled import held_in, positions
 from blockbuster.frontend.functions.joins import constant
-from blockbuster.frontend.functions.operators import logical_or
+from blockbuster.frontend.functions.operators import fmod, is_integer, logical_or
 from blockbuster.frontend.functions.pointwise import (
     astype,
     clip,
@@ -132,6 +132,8 @@ def div(input: Array, other: Array, *, rounding_mode: str | None = None) -> Arra
     kinds = [x.kind for x in (input, other) if isinstance(x, TracedArray)]
     if rounding_mode == "trunc" and FLOAT in kinds:
         return trunc(input / other)
+    if is_integer(input) and is_integer(other):
+        return (input - fmod(input, other) if rounding_mode == "trunc" else input) // other
     hint = "torch.floor(x / y) rounds the rounded quotient down; of integers, x // y"
     raise trace_error(f"div with rounding_mode={rounding_mode!r} cannot be traced", hint=hint)
 

@@ -72,7 +72,7 @@ CALL_TEXT: dict[str, str] = {
     "floordiv": "np.floor_divide", "mod": "np.mod", "whole": "whole",
     "bitand": "np.bitwise_and", "shl": "np.left_shift", "shr": "np.right_shift",
     "floor": "np.floor", "round": "np.rint", "sin": "np.sin", "cos": "np.cos",
-    "log1p": "np.log1p", "expm1": "np.expm1",
+    "log1p": "np.log1p", "expm1": "np.expm1", "atan": "np.arctan",
 }  # fmt: skip
 
 INTO_HELPERS = ("exp", "log", "tanh", "near_sigmoid", "near_silu", "minus", "dot")

@@ -119,6 +119,20 @@ def _expm1(x):
     p = 0.5 + x * (0.1666627675294876 + x * p)
     return tl.where(tl.abs(x) < 0.5, x * tl.fma(x, p, 1.0), tl.exp(x) - 1.0)
 
+# the polynomial: a fit of (atan(t)/t - 1)/t^2 for t up to 1: its error is 8e-8 with rounding. The
+# angles of a and of 1 / a add up to a right one
+def _atan(x):
+    """The angle of a tangent, to float32 accuracy."""
+    a = tl.abs(x)
+    t = tl.where(a > 1.0, 1.0 / a, a)
+    s = t * t
+    p = 0.04321181401610375 + s * (-0.016367899253964424 + s * 0.0029206846375018358)
+    p = -0.14211055636405945 + s * (0.10666003078222275 + s * (-0.07552210241556168 + s * p))
+    p = -0.33333152532577515 + s * (0.19993773102760315 + s * p)
+    near = tl.fma(t * s, p, t)
+    angle = tl.where(a > 1.0, 1.5707963267948966 - near, near)
+    return tl.where(x < 0.0, -angle, angle)
+
 def _power(x, y):
     """x ** y; NaN where x is negative and finite and y is not whole."""
     size = tl.where(tl.abs(x) == 1.0, 1.0, tl.exp2(y * tl.log2(tl.abs(x))))

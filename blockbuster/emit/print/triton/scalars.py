@@ -114,6 +114,7 @@ _OWN = {
     "maximum": "_maximum", "minimum": "_minimum", "relu": "_relu", "square": "_square",
     "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
     "recip0": "_recip0", "pow": "_power", "round": "_round", "log1p": "_log1p", "expm1": "_expm1",
+    "atan": "_atan",
 }  # fmt: skip
 _INTEGER_CALLS = {
     "where": "tl.where", "abs": "tl.abs", "square": "_square", "maximum": "tl.maximum",
