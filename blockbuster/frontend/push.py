@@ -185,14 +185,11 @@ class Pieces(Copies):
         return flips and piece == turned(primitive.shape[axis], self.length(primitive.shape[axis]))
 
     def turned(self, ref: Ref, axes: Sequence[int]) -> Ref | None:
-        """``ref`` with axes in the opposite order, if what is scanned along them can be instead."""
+        """``ref`` with axes in the opposite order, if that needs no copy."""
         for position in axes:
-            entry, dim = ref.axes[position], self.shape(ref)[position]
+            dim = self.shape(ref)[position]
             piece = turned(dim, self.length(dim))
-            found = [] if entry is None else self._closure(ref.value, entry)
-            ops = [(self.primitives[at].op, axis) for at, axis in found]
-            scanned = any(isinstance(op, Scan) and op.axis == axis for op, axis in ops)
-            if not scanned or not self.is_free(ref, position, piece):
+            if not self.is_free(ref, position, piece):
                 return None
             ref = self.cut(ref, position, piece)
         return ref
