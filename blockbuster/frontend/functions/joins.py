@@ -194,8 +194,8 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     trace = traced[0].trace
     expect_on_axis(x, at, indices, "take")
     x = trace.array(x)
-    if (found := as_slice(x, at, indices)) is not None:
-        return own(x[(*(slice(None),) * at, found)])
+    if (steps := as_slice(x, at, indices)) is not None:
+        return own(x[(*(slice(None),) * at, steps)])
     indices = trace.array(indices)
     if x.kind == MASK:
         return take(apply("add", x, 0), indices, at) != 0
