@@ -188,6 +188,21 @@ def test_positions_in_equal_steps_are_a_slice(name):
     np.testing.assert_array_equal(bb.jit(fn)(x), fn(x))
 
 
+def test_one_element_of_each_row_is_chosen_for_one_class_of_sizes():
+    """Of fewer rows than there are, each is looked up."""
+    x, n = np.arange(12.0).reshape(3, 4), np.array([3, 0, 1])
+
+    def chosen(x, n):
+        return x[np.arange(len(n)), n]
+
+    for rows, looked_up in ((3, 0), (2, 1)):
+        program, _ = trace_with_facts(lambda x, n, at=np.arange(rows): x[at, n], x=x, n=n[:rows])
+        assert [equation.op for equation in program.equations].count("custom") == looked_up
+    jitted = bb.jit(chosen)
+    for rows in (3, 2, 1):
+        np.testing.assert_array_equal(jitted(x, n[:rows]), chosen(x, n[:rows]))
+
+
 def test_positions_that_others_may_change_are_looked_up():
     at = np.array([0, 1, 2])
     jitted = bb.jit(lambda x: x[:, at] * 2)
