@@ -41,7 +41,7 @@ from blockbuster.frontend.strips import (
 )
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import ONE, Length
 from blockbuster.ir.types import Dim
 
 Wanted = tuple[int, int, Piece]
@@ -335,11 +335,14 @@ class Pieces(Copies):
         whole_part = self._part_at[value].get((piece.start, piece.length))
         if whole_part is not None and piece.step == 1:
             return whole_part, None
+        first, stop = piece.start, piece.stop
+        if piece.step < 0:
+            first, stop = stop - ONE, first + ONE
         for ref, part in parts:
-            before = (piece.start - part.start).constant
+            before = (first - part.start).constant
             if before is None or before < 0:
                 continue
-            behind = (part.stop - piece.stop).constant
+            behind = (part.stop - stop).constant
             if behind is not None and behind >= 0:
                 return ref, replace(piece, start=piece.start - part.start)
         return None
