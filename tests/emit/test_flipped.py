@@ -16,8 +16,6 @@ FUNCTIONS = (
     lambda x, w: x[::-1, 6::-3] * 2,
     lambda x, w: np.flip(x.reshape(x.shape[0], 5, 14), 2).sum(1),
     lambda x, w: np.concatenate([np.flip(x, 1), x[:, ::-2]], 1) + 1,
-    lambda x, w: np.flip(np.concatenate([x[:, 3:] * 2, x[:, :5]], 1), 1) + 1,
-    lambda x, w: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, 66::-1] + 1,
 )
 
 

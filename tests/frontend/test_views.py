@@ -290,6 +290,23 @@ def test_slices_backwards_are_views():
     assert bb.trace(lambda x: x[5::-2], x="M").notes == ()
 
 
+JOINED = {
+    "all of it": lambda x: np.flip(np.concatenate([x[:, 3:] * 2, x[:, :5]], 1), 1) + 1,
+    "both parts": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, 6:1:-1] + 1,
+    "the first part": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, 3::-1] + 1,
+    "the second part": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, :5:-1] + 1,
+}
+
+
+@pytest.mark.parametrize("fn", JOINED.values(), ids=JOINED)
+def test_joined_arrays_backwards(fn):
+    x = np.arange(24.0).reshape(3, 8)
+
+    graph = bb.lower(bb.trace(fn, x="M=3 N=8"))
+
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["out"], fn(x))
+
+
 def test_sizes_that_follow_are_checked():
     graph = lowered(lambda x, y, w: bb.concat([x, y]) @ w, x="M D", y="M E", w="F N")
     arrays = {"x": np.ones((2, 3)), "y": np.ones((2, 4)), "w": np.ones((8, 2))}
