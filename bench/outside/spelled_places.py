@@ -273,9 +273,45 @@ def both_present(draw: Draw) -> Spelled:
     )
 
 
+def augmented(draw: Draw) -> Spelled:
+    """The mean of an image and its three mirror images."""
+    b, c, h = _image(draw)
+    return spelled(
+        {"x": (b, c, h, h)},
+        "(x + x.flip(-1) + x.flip(-2) + x.flip(-1, -2)) / 4",
+        f"i = torch.arange({h} - 1, -1, -1)\ny = (x + x[..., i]) / 2\n(y + y[..., i, :]) / 2",
+        "(x + np.flip(x, 3) + x[..., ::-1, :] + x[..., ::-1, ::-1]) * 0.25",
+    )
+
+
+def even_then_odd(draw: Draw) -> Spelled:
+    """The even columns, then the odd ones."""
+    m, n = draw.size(2048, 4096), draw.size(512, 1024)
+    return spelled(
+        {"x": (m, n)},
+        "torch.cat([x[:, ::2], x[:, 1::2]], 1)",
+        f"x.view({m}, {n // 2}, 2).transpose(1, 2).reshape({m}, {n})",
+        f"np.concatenate([x[:, np.arange(i, {n}, 2)] for i in range(2)], axis=1)",
+    )
+
+
+def halved_pairs(draw: Draw) -> Spelled:
+    """Half the sums of neighbours, then half their differences."""
+    m, n = draw.size(2048, 4096), draw.size(512, 1024)
+    return spelled(
+        {"x": (m, n)},
+        "a, b = x[:, ::2], x[:, 1::2]\ntorch.cat([a + b, a - b], 1) / 2",
+        f"y = x.view({m}, {n // 2}, 2)\n"
+        "torch.cat((y.sum(-1), y[..., 0] - y[..., 1]), dim=1) * 0.5",
+        f"a, b = np.moveaxis(x.reshape({m}, {n // 2}, 2), -1, 0)\n"
+        "np.hstack([(a + b) / 2, (a - b) / 2])",
+    )
+
+
 FAMILIES = (
     pixels_to_channels, focused, point_convolution, laplacian, gray, standard_colors, framed,
     mirrored, largest_and_mean, expected_places, shifted_windows, pooled_tokens,
     windows_in_a_layer, with_first_token, in_turn, from_the_end, triangle_sums,
-    second_differences, of_labels, diagonals, scaled_rows, both_present,
+    second_differences, of_labels, diagonals, scaled_rows, both_present, augmented,
+    even_then_odd, halved_pairs,
 )  # fmt: skip

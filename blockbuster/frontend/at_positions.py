@@ -18,6 +18,7 @@ from blockbuster.frontend.indexing import is_on_axis
 from blockbuster.frontend.kinds import WHOLES
 from blockbuster.frontend.put_back import places
 from blockbuster.frontend.source import Refused
+from blockbuster.frontend.torch import on_host
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
@@ -45,6 +46,23 @@ def expect_on_axis(
     for end in ends:
         on_axis = partial(is_on_axis, x.trace.dims, x.axes[axis], end, from_end=from_end)
         x.trace.checked(on_axis, op, x)
+
+
+def as_slice(x: TracedArray, axis: int, at: Any) -> slice | None:
+    """The slice of an axis that holds the elements at positions which the traced function makes
+    itself, if they lie in equal steps on the axis.
+    """
+    made_here = not hasattr(at, "axes") and x.trace.captures.is_made_here(at)
+    if not made_here or len(at.shape) != 1 or "int" not in str(at.dtype):
+        return None
+    known = on_host(at).astype(np.int64)
+    step = int(known[1] - known[0]) if known.size > 1 else 1
+    if not known.size or known.min() < 0 or not step or (np.diff(known) != step).any():
+        return None
+    if not x.trace.dims.has(x.axes[axis], int(known.max()) + 1):
+        return None
+    behind = int(known[-1]) + (1 if step > 0 else -1)
+    return slice(int(known[0]), None if behind < 0 else behind, step)
 
 
 def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray:

@@ -62,7 +62,7 @@ UNNAMED = "constant"
 _NOT_TRACED = "an array that is not traced"
 
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
-_MOST = 4096  # values that are looked at for a name
+_MOST = 4096  # values that are looked at for a name, and positions that are for a slice
 _ADDED_OR_MULTIPLIED = ((0.0, -math.inf), (1.0, 0.0))  # numbers of masks
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
@@ -150,6 +150,11 @@ class Captures:
             return None
         self.notes.append(f"{_shown(name, array, 'table')} is computed: {found}, {_PLACES}")
         return self._state(array, found, (True, False))
+
+    def is_made_here(self, array: Any) -> bool:
+        """True for an array that the traced function makes itself, whose elements it decides."""
+        can_look = math.prod(array.shape) <= _MOST and looked_at(array) is not None
+        return can_look and word_for(array, self._roots) == UNNAMED
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""

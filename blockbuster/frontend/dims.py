@@ -197,10 +197,12 @@ class DimTable(SizeTable):
         same = _equal_dims(exact - self.length(dim))
         if same and not all(map(is_named, same)):
             self.unify(*same)
-        elif dim in self._lengths or dim in self._fixed or dim in exact.dims:
-            self._rules.append((dim, exact))
-        else:
+        elif dim not in self._lengths and dim not in self._fixed and dim not in exact.dims:
             self._lengths[dim] = exact
+        elif (multiple := _multiple(exact - self.length(dim))) and multiple[0] not in self._fixed:
+            self._lengths[multiple[0]] = multiple[1]
+        else:
+            self._rules.append((dim, exact))
 
     def broadcast(self, left: Axis, right: Axis) -> Axis:
         """The axis of the result where two axes meet: an extent of 1 gives way."""
@@ -299,6 +301,18 @@ def _equal_dims(apart: Length) -> tuple[Dim, ...]:
     alone = len(one) == len(other) == 1 and len(left) == len(right)
     dims = tuple(symbol for symbol in (*one, *other) if isinstance(symbol, str))
     return dims if alone and len(dims) == 2 else ()
+
+
+def _multiple(apart: Length) -> tuple[Dim, Length] | None:
+    """The dim that is a multiple of another if ``apart`` is 0, as in D / 2 - 2 * E; else None."""
+    if len(apart.terms) != 2:
+        return None
+    for (symbols, share), (others, times) in (apart.terms, apart.terms[::-1]):
+        quotient = -times / share
+        alone = len(symbols) == len(others) == 1 and quotient.denominator == 1 and quotient > 1
+        if alone and isinstance(symbols[0], str) and isinstance(others[0], str):
+            return symbols[0], size(others[0]) * whole(int(quotient))
+    return None
 
 
 def letters() -> Iterator[str]:

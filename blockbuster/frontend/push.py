@@ -41,7 +41,7 @@ from blockbuster.frontend.strips import (
 )
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import ONE, Length
 from blockbuster.ir.types import Dim
 
 Wanted = tuple[int, int, Piece]
@@ -185,14 +185,11 @@ class Pieces(Copies):
         return flips and piece == turned(primitive.shape[axis], self.length(primitive.shape[axis]))
 
     def turned(self, ref: Ref, axes: Sequence[int]) -> Ref | None:
-        """``ref`` with axes in the opposite order, if what is scanned along them can be instead."""
+        """``ref`` with axes in the opposite order, if that needs no copy."""
         for position in axes:
-            entry, dim = ref.axes[position], self.shape(ref)[position]
+            dim = self.shape(ref)[position]
             piece = turned(dim, self.length(dim))
-            found = [] if entry is None else self._closure(ref.value, entry)
-            ops = [(self.primitives[at].op, axis) for at, axis in found]
-            scanned = any(isinstance(op, Scan) and op.axis == axis for op, axis in ops)
-            if not scanned or not self.is_free(ref, position, piece):
+            if not self.is_free(ref, position, piece):
                 return None
             ref = self.cut(ref, position, piece)
         return ref
@@ -338,11 +335,14 @@ class Pieces(Copies):
         whole_part = self._part_at[value].get((piece.start, piece.length))
         if whole_part is not None and piece.step == 1:
             return whole_part, None
+        first, stop = piece.start, piece.stop
+        if piece.step < 0:
+            first, stop = stop - ONE, first + ONE
         for ref, part in parts:
-            before = (piece.start - part.start).constant
+            before = (first - part.start).constant
             if before is None or before < 0:
                 continue
-            behind = (part.stop - piece.stop).constant
+            behind = (part.stop - stop).constant
             if behind is not None and behind >= 0:
                 return ref, replace(piece, start=piece.start - part.start)
         return None

@@ -21,6 +21,7 @@ from blockbuster.frontend.program import Equation
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import on_host
+from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
@@ -186,7 +187,9 @@ def _takes_one_a_row(
         return False
     rows, number = key[0], dims.length(x.axes[0])
     if not hasattr(rows, "axes"):
-        known = number.constant
-        return known is not None and np.array_equal(on_host(rows), np.arange(known))
+        known = len(rows)
+        at_least = x.ndim == 2 and dims.has(x.axes[0], known)
+        are_all = number == whole(known) or (at_least and not dims.has(x.axes[0], known + 1))
+        return bool(are_all) and np.array_equal(on_host(rows), range(known))
     made = equations[rows.value.node].op if rows.value.node >= 0 else ""
     return made == "arange" and dims.length(rows.axes[0]) == number

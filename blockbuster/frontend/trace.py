@@ -53,6 +53,7 @@ from blockbuster.frontend.taking import indexed
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
 from blockbuster.frontend.users_frames import UsersFrames
+from blockbuster.frontend.written_out import as_result
 from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
@@ -321,7 +322,7 @@ class Trace:
         """The program whose outputs are ``results``, with all dims under their final names."""
         if any(array.trace is not self for _, array in results):
             raise trace_error("the function returned an array of another trace")
-        outputs = tuple(ArrayOutput(key, array.value) for key, array in results)
+        outputs = tuple(ArrayOutput(key, as_result(array).value) for key, array in results)
         self.captures.check()
         self.dims.find_units()
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
@@ -380,8 +381,7 @@ class Trace:
             return given.value, given.axes, given.kind
         if given is None and op in WEIGHTED:
             return None, (), SCALAR
-        number = scalar(given)
-        if number is not None:
+        if (number := scalar(given)) is not None:
             return held_exactly(given, number), (), scalar_kind(given)
         if isinstance(given, np.ndarray | np.generic):  # of one element, or it were captured
             number = held_exactly(given.item(), Const(float(given.item())))

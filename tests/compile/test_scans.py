@@ -151,9 +151,8 @@ def test_flips_around_a_scan_are_no_calls():
     apart = bb.trace(lambda x: bb.cumsum(np.flip(x, 1), 1), x="M N")
     across = bb.trace(lambda x: np.flip(bb.cumsum(x, 1), 0), x="M N")
 
-    assert turned.notes == ()
-    for program_ in (apart, across):
-        assert [note.split()[0] for note in program_.notes] in (["flip[1]"], ["flip[0]"])
+    for program_ in (turned, apart, across):
+        assert program_.notes == ()
 
 
 @pytest.mark.parametrize(("columns", "kernels"), [(slice(0, -2), 1), (slice(3, None), 2)])

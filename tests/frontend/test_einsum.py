@@ -140,3 +140,17 @@ def test_axes_of_one_element_meet_longer_ones(data, text):
 
     np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
     assert found.shape == right.shape
+
+
+def test_three_operands_meet_in_the_order_of_the_examples_sizes():
+    """A bilinear layer of few results: the product of both inputs would be the largest array."""
+    m, k, i, j = 64, 2, 16, 32
+    arrays = {"x": np.ones((m, i)), "w": np.ones((k, i, j)), "y": np.ones((m, j))}
+
+    program = bb.trace(lambda x, w, y: np.einsum("mi,kij,mj->mk", x, w, y), **arrays)
+
+    largest = max(len(equation.shape) for equation in program.equations)
+    products = [e for e in program.equations if e.op == "matmul"]
+    assert largest == 3
+    assert [len(e.shape) for e in products] == [3]
+    np.testing.assert_allclose(program.numpy(arrays)["out"], np.full((m, k), i * j))

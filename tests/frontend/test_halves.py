@@ -82,3 +82,17 @@ def test_a_product_of_sizes_that_is_a_number_makes_no_copy():
 def test_programs_for_all_sizes_keep_their_rule():
     program = bb.trace(lambda x, w: x.reshape(x.shape[0], -1) @ w, x="A B C", w="D=12 E")
     assert not {"B", "C"} & {*program.sizes}
+
+
+def test_one_size_is_a_multiple_of_another():
+    """Rotary positions of a half of each head: a quarter of it is as long as the cosines."""
+
+    def partly(x, c, s):
+        y, rest = x[..., :16], x[..., 16:]
+        return torch.cat((turned(MIDDLES["half"])(y, c, s), rest), -1)
+
+    x, c = torch.randn(3, 5, 32, dtype=torch.float64), torch.randn(5, 8, dtype=torch.float64)
+    program, _ = trace_with_facts(partly, x=x, c=c, s=c.sin())
+    fused = bb.fuse(bb.lower(program)).final
+    assert all(isinstance(node.op, Map) for node in fused.nodes)
+    torch.testing.assert_close(bb.jit(partly)(x, c, c.sin()), partly(x, c, c.sin()))

@@ -7,6 +7,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.errors import TraceError
+from blockbuster.frontend.trace import trace_with_facts
 from blockbuster.selection.plans.pieces import Seen
 from blockbuster.selection.plans.plan import shown
 
@@ -161,6 +162,66 @@ def test_a_function_reads_an_array_without_its_axes(shape):
 
     assert bb.jit(function)(np.ones(shape)) == 2
     assert shown(np.ones(shape), Seen("x", ())).shape == ()
+
+
+STEPS = {
+    "backwards": (lambda x: x[:, np.arange(3, -1, -1)], ["custom"]),
+    "every second": (lambda x: x[:, [0, 2]] * 2, ["strided", "mul"]),
+    "one": (lambda x: x[[1]], ["slice"]),
+    "of all": (lambda x: np.take(x, np.arange(5, 9)), ["reshape", "slice"]),
+    "in no steps": (lambda x: x[:, [0, 1, 3]], ["custom"]),
+    "twice": (lambda x: x[:, [1, 1]], ["custom"]),
+    "from the end": (lambda x: x[:, [-2, -1]], ["custom"]),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_positions_in_equal_steps_are_a_slice(name):
+    fn, ops = STEPS[name]
+    x = np.arange(12.0).reshape(3, 4)
+
+    program, _ = trace_with_facts(fn, x=x)
+
+    assert [equation.op for equation in program.equations if equation.op != "slice"] == [
+        op for op in ops if op != "slice"
+    ]
+    np.testing.assert_array_equal(bb.jit(fn)(x), fn(x))
+
+
+def test_one_element_of_each_row_is_chosen_for_one_class_of_sizes():
+    """Of fewer rows than there are, each is looked up."""
+    x, n = np.arange(12.0).reshape(3, 4), np.array([3, 0, 1])
+
+    def chosen(x, n):
+        return x[[*range(n.shape[0])], n]
+
+    for rows, looked_up in ((3, 0), (2, 1)):
+        program, _ = trace_with_facts(chosen, x=x, n=n[:rows])
+        assert [equation.op for equation in program.equations].count("custom") == looked_up
+    jitted = bb.jit(chosen)
+    for rows in (3, 2, 1):
+        np.testing.assert_array_equal(jitted(x, n[:rows]), chosen(x, n[:rows]))
+
+
+def test_positions_that_others_may_change_are_looked_up():
+    at = np.array([0, 1, 2])
+    jitted = bb.jit(lambda x: x[:, at] * 2)
+    x = np.arange(12.0).reshape(3, 4)
+    jitted(x)
+
+    at[:] = 2, 1, 0
+
+    np.testing.assert_array_equal(jitted(x), x[:, 2::-1] * 2)
+
+
+def test_elements_at_positions_are_a_copy():
+    def changed(x):
+        y = x[:, np.arange(0, 4, 2)]
+        y += 1
+        return y.sum() - x.sum()
+
+    x = np.arange(12.0).reshape(3, 4)
+    assert bb.jit(changed)(x) == changed(x.copy())
 
 
 MASKS = {

@@ -51,3 +51,22 @@ def test_values_are_right(fn):
     graph = lowered(lambda x: fn(x) + 1, x="A B C D")
     (y,) = bb.evaluate(graph, {"x": x}).values()
     np.testing.assert_allclose(y, fn(x) + 1)
+
+
+CHOSEN = {
+    "of two": (lambda x, y: np.stack([x, y], -1).reshape(x.shape[0], -1), 1),
+    "computed": (lambda x, y: np.stack([x.max(1), y.sum(1)], -1) * 2, 1),
+    "of one array": (lambda x, y: np.stack([x * 2, x + 1], -1) + 0 * y[0, 0], 2),
+    "in front": (lambda x, y: np.stack([x, y], 0), 2),
+}
+
+
+@pytest.mark.parametrize(("fn", "values"), CHOSEN.values(), ids=CHOSEN)
+def test_single_elements_of_several_arrays_are_one_value(fn, values):
+    """Each by itself would be a kernel that writes a part of each line of memory."""
+    drawn = np.random.default_rng(0)
+    arrays = {name: drawn.integers(-4, 5, (3, 4)).astype(float) for name in "xy"}
+    graph = bb.lower(bb.trace(fn, x="M N", y="M N"))
+
+    assert len(graph.outputs) == values
+    np.testing.assert_array_equal(bb.evaluate(graph, arrays)["out"], fn(**arrays))

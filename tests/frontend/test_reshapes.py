@@ -115,14 +115,13 @@ def test_packed_heads_become_one_kernel():
         (lambda x: x.reshape(x.shape[1], x.shape[0]) * 2, dict(x="M N"), (3, 4)),
         (lambda x: x.reshape(4, -1) * 2, dict(x="M N"), (6, 2)),
         (lambda x: np.sort(x).reshape(x.shape[0], 2, -1) * 2, dict(x="M N"), (3, 4)),
-        (lambda x: np.flip(x, 1) * 2, dict(x="M N"), (3, 4)),
     ],
 )
 def test_copies_are_noted(fn, dims, shape):
     program = bb.trace(fn, **dims)
     x = np.arange(float(prod(shape))).reshape(shape)
 
-    assert re.search(r"(reshape|split|flip).* \(.*test_reshapes.py:\d+\) is", program.notes[-1])
+    assert re.search(r"(reshape|split).* \(.*test_reshapes.py:\d+\) is", program.notes[-1])
     for found in (program.numpy({"x": x}), evaluate(bb.lower(program), {"x": x})):
         np.testing.assert_array_equal(found["out"], fn(x))
 

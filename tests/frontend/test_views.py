@@ -283,10 +283,28 @@ def test_the_same_elements_in_two_spellings_are_one_view():
     assert views(graph) == ["x(M,D[A = |D| / 2 step 2])"]
 
 
-def test_slices_backwards_are_flips():
-    program = bb.trace(lambda x: x[5::-2], x="M")
+def test_slices_backwards_are_views():
+    graph = lowered(lambda x: x[:, ::-1] + x, x="M D")
 
-    assert [note.split(" (")[0] for note in program.notes] == ["flip[0]"]
+    assert views(graph) == ["x(M,D)", "x(M,D[D step -1 from |D| - 1])"]
+    assert bb.trace(lambda x: x[5::-2], x="M").notes == ()
+
+
+JOINED = {
+    "all of it": lambda x: np.flip(np.concatenate([x[:, 3:] * 2, x[:, :5]], 1), 1) + 1,
+    "both parts": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, 6:1:-1] + 1,
+    "the first part": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, 3::-1] + 1,
+    "the second part": lambda x: np.concatenate([x[:, 3:] * 2, x[:, :5]], 1)[:, :5:-1] + 1,
+}
+
+
+@pytest.mark.parametrize("fn", JOINED.values(), ids=JOINED)
+def test_joined_arrays_backwards(fn):
+    x = np.arange(24.0).reshape(3, 8)
+
+    graph = bb.lower(bb.trace(fn, x="M=3 N=8"))
+
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["out"], fn(x))
 
 
 def test_sizes_that_follow_are_checked():

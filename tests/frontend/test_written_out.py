@@ -128,3 +128,38 @@ def test_a_piece_that_is_a_result_too_is_computed_by_itself_as_well():
     assert ops(program).count("matmul") == 2
     for found, wanted in zip(program.numpy(arrays).values(), fn(**arrays), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+IN_TURN = {
+    "rows": lambda x: bb.concat([x[i::2] for i in range(2)], axis=1),
+    "columns": lambda x: bb.concat([bb.exp(x[:, i::2]) for i in range(2)], axis=0),
+    "squares": lambda x: bb.concat([x[i::2, j::4] for j in range(4) for i in range(2)], axis=0),
+    "squares by rows": lambda x: bb.concat([x[i::2, j::2] for i in (0, 1) for j in (0, 1)], axis=1),
+}
+
+
+@pytest.mark.parametrize("function", IN_TURN.values(), ids=IN_TURN)
+def test_a_result_of_pieces_in_turn_is_one_view(function):
+    x = drawn({"x": "N=8 K=4"})["x"]
+    program = bb.trace(function, x="N=8 K=4")
+
+    assert "concat" not in ops(program)
+    np.testing.assert_array_equal(program.numpy({"x": x})["out"], function(x))
+
+
+ANOTHER_ORDER = (0, 0), (1, 1), (0, 1), (1, 0)
+OTHERS = {
+    "in another order": lambda x: bb.concat([x[i::2, j::2] for i, j in ANOTHER_ORDER], axis=1),
+    "two of four": lambda x: bb.concat([x[i::2, i::2] for i in range(2)], axis=1),
+    "shifted": lambda x: bb.concat([x[1:-1][i::2] for i in range(2)], axis=1),
+    "read again": lambda x: bb.concat([x[i::2] for i in range(2)], axis=1) - x[:1, :1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OTHERS.values(), ids=OTHERS)
+def test_other_pieces_in_turn_stay(function):
+    x = drawn({"x": "N=8 K=4"})["x"]
+    program = bb.trace(function, x="N=8 K=4")
+
+    assert "concat" in ops(program)
+    np.testing.assert_array_equal(program.numpy({"x": x})["out"], function(x))

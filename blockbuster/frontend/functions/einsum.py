@@ -190,8 +190,8 @@ def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
     extents: Mapping[str, int] = {
         letter: extent
         for x in operands
-        for letter, extent in zip(x.letters, x.array.shape, strict=True)
-        if isinstance(extent, int)
+        for letter, extent in zip(x.letters, _extents(x.array), strict=True)
+        if extent is not None
     }
     if len(operands) == 3:
         return _path_of_three([x.letters for x in operands], output, extents)
@@ -202,6 +202,13 @@ def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
     text = f"{','.join(x.letters for x in operands)}->{output}"
     path, _ = np.einsum_path(text, *stand_ins, optimize=("greedy", 2**62))
     return [tuple(places) for places in path[1:]]
+
+
+def _extents(array: Array) -> list[int | None]:
+    """The extents of axes where they are known, of an example perhaps: any order is right."""
+    if isinstance(array, TracedArray):
+        return [array.trace.dims.extent(axis) for axis in array.axes]
+    return [*array.shape]
 
 
 def _path_of_three(

@@ -10,7 +10,7 @@ import numpy as np
 
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.at_positions import expect_on_axis
+from blockbuster.frontend.at_positions import as_slice, expect_on_axis
 from blockbuster.frontend.functions.cuts import cut, roll, torch_roll
 from blockbuster.frontend.functions.filled import alike
 from blockbuster.frontend.functions.row import Array, Row, example
@@ -193,7 +193,10 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
         return Take(at)(x, indices)
     trace = traced[0].trace
     expect_on_axis(x, at, indices, "take")
-    x, indices = trace.array(x), trace.array(indices)
+    x = trace.array(x)
+    if (steps := as_slice(x, at, indices)) is not None:
+        return own(x[(*(slice(None),) * at, steps)])
+    indices = trace.array(indices)
     if x.kind == MASK:
         return take(apply("add", x, 0), indices, at) != 0
     if indices.kind not in WHOLES:
@@ -256,11 +259,11 @@ ROWS = (
         reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
     Row(diff, _GROUP, ("diff",), torch=("diff", "Tensor.diff"),
         examples=(example("M N"), example("M N", axis=0), example("M N", n=2))),
-    Row(flip, _GROUP, ("flip",), note=_CALL,
+    Row(flip, _GROUP, ("flip",),
         examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
-    Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,
+    Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"),
         examples=(example("M N"),)),
-    Row(flipud, _GROUP, ("flipud",), torch=("flipud", "Tensor.flipud"), note=_CALL,
+    Row(flipud, _GROUP, ("flipud",), torch=("flipud", "Tensor.flipud"),
         examples=(example("M N"),)),
     Row(roll, _GROUP, ("roll",), note=FREE,
         examples=(example("M N", 1, 0), example("M N", -2, axis=1),
