@@ -6,6 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
+import blockbuster as bb
 import blockbuster.frontend as frontend
 from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.print.numpy.reference import reference_text
@@ -142,3 +143,15 @@ def test_a_module_that_fails_is_not_kept(tmp_path):
         load_module("1 / 0\n", tmp_path)
     with pytest.raises(ZeroDivisionError):
         load_module("1 / 0\n", tmp_path)
+
+
+@pytest.mark.parametrize("columns", [4, 8, 9])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_columns_are_negated_into_columns(columns, dtype):
+    def turned(x):
+        y = x[:, 1:4]
+        return np.concatenate([np.exp(y[:, 1:]), -y[:, :1]], 1)
+
+    x = np.arange(5 * columns, dtype=dtype).reshape(5, columns) / 9
+
+    np.testing.assert_array_equal(bb.jit(turned)(x)[:, 2], turned(x)[:, 2])
