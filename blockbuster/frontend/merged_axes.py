@@ -17,9 +17,10 @@ from itertools import pairwise
 
 from blockbuster.frontend.merging import Apart, Merging, Pair
 from blockbuster.frontend.plain_folds import with_plain_folds
-from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.reshaped_axes import with_own_axes
+from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
 from blockbuster.ir.types import Dim
@@ -142,13 +143,28 @@ def _merges(
     those with a dim of ``sooner`` before all others.
     """
     pairs, length_of = _pairs(found.program), lengths_of(found.program)
-    lengths = {dim: length_of(dim) for dim in found.program.dims}
+    lengths, kept = {dim: length_of(dim) for dim in found.program.dims}, _kept(found.program)
     for pair in sorted(pairs, key=lambda pair: not any(dim in sooner for dim in pair)):
         if pair not in refused:
             try:
+                for shape in {**kept[pair[0]], **kept[pair[1]]}:
+                    Pair(*pair, "").places(shape)
                 yield _with_pair(found, _named(found.program, lengths, *pair))
             except Apart:
                 refused[pair] = None
+
+
+def _kept(program: ArrayProgram) -> Mapping[Dim, dict[Shape, None]]:
+    """For each dim the shapes with it that merge only as a whole: of inputs, and of what scalar
+    functions compute. Most pairs are told apart there, before anything is written anew.
+    """
+    found: dict[Dim, dict[Shape, None]] = {dim: {} for dim in program.dims}
+    pointwise = (one.shape for one in program.equations if one.op in FUNCTIONS)
+    for shape in dict.fromkeys((*(one.shape for one in program.inputs), *pointwise)):
+        for axis in shape:
+            if isinstance(axis, str):
+                found[axis][shape] = None
+    return found
 
 
 def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
