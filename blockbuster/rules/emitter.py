@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,7 +15,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules.by_dim import packed
 from blockbuster.rules.formal_sums import Part, cancelled
 from blockbuster.rules.pairs import UNIT, Factors, Pair, Product, Terms, joined, product_of
-from blockbuster.rules.separate import Signs
+from blockbuster.rules.separate import ANY
 
 NEGATED = Elementwise(call("neg", Arg(0)))
 
@@ -44,7 +44,7 @@ class Emitter:
         order: tuple[Dim, ...] = (),
         made: dict[Made, Value] | None = None,
         apart: Mapping[Value, tuple[Value, ...]] = MappingProxyType({}),
-        signs: Signs = MappingProxyType({}),
+        signs: Callable[[int], str] = lambda _: ANY,
     ) -> None:
         self.builder = builder
         self.own = own

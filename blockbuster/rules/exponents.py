@@ -30,7 +30,7 @@ from blockbuster.rules.pairs import (
     multiplied,
     product_of,
 )
-from blockbuster.rules.separate import ANY, signs_of
+from blockbuster.rules.separate import signs_of
 
 HALF = call("mul", Arg(0), 0.5)
 
@@ -148,7 +148,8 @@ def _extremum(to: Emitter, parts: tuple[Part, ...], expr: Call) -> Part | None:
     """``maximum`` or ``minimum``: as a sum, unless it is the least of elements apart."""
     a, b = parts
     if isinstance(a, Pair) and isinstance(b, Pair) and (a.terms != b.terms or a.shared or b.shared):
-        signs = "".join(signs_of(arg, to.signs) for arg in expr.args)
+        known = {at: to.signs(at) for at in arguments(expr)}
+        signs = "".join(signs_of(arg, known) for arg in expr.args)
         made = [by_logarithms(to, expr.fn[:3], signs, pair) for pair in (a, b)]
         own = [pair for pair in made if pair is not None]
         if len(own) == len(parts):
@@ -314,7 +315,7 @@ def _row_fold(to: Emitter, name: str, pair: Pair) -> Pair:
     """A reduction of rows: their elements come under one exponent, the least if it is theirs."""
     rows, fold = pair, Functional(name)
     if pair.shared or to.varies(pair, to.axes(pair.significand)[-1]):
-        own = by_logarithms(to, MONOID_OF[name], to.signs.get(0, ANY), pair)
+        own = by_logarithms(to, MONOID_OF[name], to.signs(0), pair)
         if own is not None:
             least = to.apply(Functional("row_min"), own.terms[0][1])
             return extremum(MONOID_OF[name], to.apply(fold, own.significand), least)

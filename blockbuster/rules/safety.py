@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, call
@@ -83,8 +83,7 @@ def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
 
 
 def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:
-    terms = Terms()
-    level = _Level(Builder(), graph, own, terms.values(graph), SignsOfTerms(terms))
+    level = _Level(Builder(), graph, own, SignsOfTerms(Terms()))
     for port, given in enumerate(graph.inputs):
         level.plain[Value(-1, port)] = level.builder.input(given.type, given.view, given.hint)
     level.run()
@@ -96,15 +95,15 @@ def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:
 class _Level:
     """One graph level being rewritten: for each old value its plain form, and its pair if any.
 
-    ``own`` are the values whose elements need exponents of their own; None: all. ``numbers``: the
-    terms of the old values, of which ``signs`` knows the signs.
+    ``own`` are the values whose elements need exponents of their own; None: all. ``signs``: of the
+    terms of old values; those of a body's inputs are ``given``.
     """
 
     builder: Builder
     graph: Graph
     own: dict[Value, None] | None
-    numbers: dict[Value, Number]
     signs: SignsOfTerms
+    given: Callable[[], list[Number]] | None = None
 
     def __post_init__(self) -> None:
         self.plain: dict[Value, Value] = {}
@@ -174,14 +173,18 @@ class _Level:
         logs = {self.plain[v]: self.logs[v] for v in node.operands if v in self.logs}
         apart = {v: (log.large, log.small) for v, log in logs.items() if not log.summed}
         builder, made = self.builder, self.made
-        signs = {at: self.signs_of(v) for at, v in enumerate(node.operands)}
         return Emitter(
-            builder, origin, leaves, own=own, order=order, made=made, apart=apart, signs=signs
-        )
+            builder, origin, leaves, own=own, order=order, made=made, apart=apart,
+            signs=lambda at: self.signs_of(node.operands[at]),
+        )  # fmt: skip
+
+    @cached_property
+    def _numbers(self) -> dict[Value, Number]:
+        return self.signs.terms.values(self.graph, self.given and self.given())
 
     def signs_of(self, value: Value) -> str:
         """The signs that elements of an old value may have."""
-        return self.signs.of(self.numbers[value])
+        return self.signs.of(self._numbers[value])
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None if it needs, and gives, plain values."""
@@ -238,8 +241,9 @@ class _Level:
         if self.own is not None:
             asked = [Value(position, port) in self.own for port in range(len(op.results))]
             own = in_body(op, asked)
-        numbers = self.signs.terms.values(op.body, [self.numbers[v] for v in node.operands])
-        inner = _Level(Builder(), op.body, own, numbers, self.signs)
+        inner = _Level(
+            Builder(), op.body, own, self.signs, lambda: [self._numbers[v] for v in node.operands]
+        )
         read = _Operands(self, inner)
         given = tuple(zip(node.operands, op.iterated, strict=True))
         for port, (value, walks) in enumerate(given):
