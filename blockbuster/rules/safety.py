@@ -50,7 +50,7 @@ from blockbuster.rules.array_terms import Number, Terms
 from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
 from blockbuster.rules.exponents import lifted_expression, lifted_functional
-from blockbuster.rules.extrema import by_logarithms, extremum
+from blockbuster.rules.extrema import LARGEST, by_logarithms, extremum
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.halves import halved
 from blockbuster.rules.logarithms import Logarithm, logarithm
@@ -352,8 +352,8 @@ class _Results:
         outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
         terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
         to = Emitter(self.level.builder, Origin("safe"), made=self.level.made)
-        signs = self.level.signs_of(value)
-        own = by_logarithms(to, result.monoid, signs, pair) if terms or pair.shared else None
+        asks = result.monoid in LARGEST and (terms or pair.shared)
+        own = by_logarithms(to, result.monoid, self.level.signs_of(value), pair) if asks else None
         if own is not None:
             least = self._port(own.terms[0][1], Accumulate("min"))
             return extremum(result.monoid, self._port(own.significand, result), least)
