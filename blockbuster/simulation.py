@@ -89,9 +89,8 @@ def _of_file(file: File, plan: Plan) -> Sized:
     if scheduled is None:
         raise ValueError(f"{plan.name} was loaded without its schedules: compile it again")
     program = scheduled.program
-    results = {b.name: name for b, name in zip(program.outputs, file.writes, strict=True)}
     inner = {b.name: f"{b.name} of {file.writes[0]}" for b in program.workspaces}
-    return replace(_sized(scheduled), names={**results, **inner})
+    return replace(_sized(scheduled), names={**file.names, **inner})
 
 
 def _sized(scheduled: Scheduled) -> Sized:

@@ -44,7 +44,8 @@ def _choice(best: Choice, known: Mapping[Dim, int]) -> Choice:
         sizes = completed(known, best.program.rules)
         taken = price_of_text(best.program, sizes, best.blocks, built_in(CPU))
         return replace(best, price=taken * best.weight)
-    scheduled = replace(best.scheduled, known={dim: known[dim] for dim in best.scheduled.known})
+    before = best.scheduled.known  # of an equal part, it may hold sizes that no kernel names
+    scheduled = replace(best.scheduled, known={dim: known.get(dim, n) for dim, n in before.items()})
     if best.cost is None:
         return replace(best, scheduled=scheduled)
     cost = priced(scheduled)

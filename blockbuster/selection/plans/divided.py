@@ -22,7 +22,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import Considered
+from blockbuster.selection.considered import Considered, blocks_of, merged_blocks
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
@@ -91,6 +91,18 @@ class Divided:
         left = iter(self.considered)
         for own in self.parts:
             yield own, tuple(islice(left, len(own.fused)))
+
+    @property
+    def blocks(self) -> dict[Dim, tuple[int, ...]]:
+        """By how many lanes candidates cut the dims of the program, by size class."""
+        each = [own.named(one.blocks) for own, found in self.by_part for one in found]
+        return merged_blocks(each)
+
+    @property
+    def chosen_blocks(self) -> dict[Dim, tuple[int, ...]]:
+        """The same of the best candidates."""
+        each = ((own, [one.best for one in found]) for own, found in self.by_part)
+        return merged_blocks(own.named(blocks_of(best)) for own, best in each)
 
     def prices(self, sizes: Mapping[Dim, int]) -> tuple[Price, ...]:
         """What each part takes at ``sizes``."""

@@ -1,6 +1,7 @@
 """A part that is equal to an earlier one but for names: the kernels of that one compute it.
 
-Layers of a model are such parts. Nothing is lowered, fused or chosen again for them.
+Layers of a model are such parts. Nothing is lowered or fused again for them, and nothing is chosen
+again where their sizes are equal.
 """
 
 from __future__ import annotations
@@ -85,13 +86,20 @@ class EqualPart(Part):
         known = {size_class(one): sizes[size_class(dim)] for one, dim in self._given_dims.items()}
         return completed(known, self._first.size_rules)
 
+    def named(self, blocks: Mapping[Dim, tuple[int, ...]]) -> Mapping[Dim, tuple[int, ...]]:
+        now = {size_class(one): size_class(dim) for one, dim in self._dims.items()}
+        return {now.get(dim, dim): lanes for dim, lanes in blocks.items()}
+
+    def structure(self, sizes: Mapping[Dim, int]) -> tuple[Any, ...]:
+        return self._first.structure(self.own(sizes))
+
     def form(self, first: Part) -> Part:
         """This part in another form, which ``first`` has."""
         return EqualPart(self.program, self._of, first, self._given_names, self._given_dims)
 
     def is_apart(self, taken: set[str]) -> bool:
-        """True if no two arrays, and no two sizes, have one name here, or had one in ``first``, and
-        names of arrays between steps are not ``taken``.
+        """True if names here tell apart what names in ``first`` do, of arrays and of sizes, and no
+        array between steps has a name that is ``taken``.
         """
         pairs = {(size_class(one), size_class(dim)) for one, dim in self._dims.items()}
         sizes = all(len({pair[at] for pair in pairs}) == len(pairs) for at in (0, 1))

@@ -243,6 +243,7 @@ class Family:
         notes = [note for considered in chosen.considered for note in considered.notes]
         notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
         notes += chosen.notes
+        notes = [*dict.fromkeys(notes)]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
         names = self._whole.pieces.names
         whole = [part.program for part in chosen.parts] == [self._whole.program]

@@ -101,6 +101,10 @@ class Part:
         """The sizes of the dims that its kernels name, where those of the program are ``sizes``."""
         return completed(sizes, self.size_rules)
 
+    def named(self, blocks: Mapping[Dim, tuple[int, ...]]) -> Mapping[Dim, tuple[int, ...]]:
+        """Lanes of dims that its kernels name, by the program's names of these dims."""
+        return blocks
+
     def expect_shared(self) -> None:
         """Raise EmitError if lowering made many nodes of each operation: pieces of a value that
         others read in pieces, as pools of pools do, are each computed from the inputs on.

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockbuster.costs import Report, cost, work
+from blockbuster.costs import Report, Work, cost, work, work_of
+from blockbuster.costs.sizes import own_sizes
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.launch_spec import LaunchSpec
+from blockbuster.emit.tile.other_arrays import with_arrays
+from blockbuster.emit.tile.program import Buffer
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.lengths import Rule
@@ -45,8 +49,8 @@ class File:
     ``axes`` are those of the arrays it writes. ``dims`` are all its dims but chunks, ``blocks`` the
     size classes that NumPy walks in blocks. ``launches``: what the launcher of a file for a GPU
     does. ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
-    ``named``: the names in the plan of the sizes that the module names, where an equal part of the
-    program had it first.
+    ``named``: for a module that was written for an equal part of the program, the plan's name of
+    each size that the module names.
     """
 
     text: str = field(repr=False)
@@ -59,6 +63,30 @@ class File:
     launches: LaunchSpec | None = field(default=None, repr=False)
     considered: Considered | None = field(default=None, compare=False, repr=False)
     named: Mapping[Dim, Dim] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The plan's names of the arrays of its program, which a saved plan has forgotten."""
+        program = self.considered.best.program if self.considered else None
+        arrays = (*program.inputs, *program.outputs) if program else ()
+        names = (*self.reads, *self.writes) if program else ()
+        return {one.name: name for one, name in zip(arrays, names, strict=True)}
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """The work of its kernels, which access the arrays of the plan."""
+        scheduled = self.considered.best.scheduled if self.considered else None
+        if scheduled is None:
+            return ()
+        names = {old: name for old, name in self.names.items() if old != name}
+        if not names:
+            return work(scheduled)
+
+        def of(buffer: Buffer) -> Buffer:
+            return changed(buffer, name=names[buffer.name]) if buffer.name in names else buffer
+
+        program = with_arrays(scheduled.program, of)
+        return work_of(program, own_sizes(program, scheduled.known), scheduled.target.name)
 
     def own(self, sizes: Sizes) -> Sizes:
         """The sizes that the module names, where those of the plan are ``sizes``."""
@@ -215,8 +243,7 @@ class Plan:
             what = "a plan for the CPU has no kernels whose cost could be told"
             raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
         divided_of(self)  # a plan from a file has forgotten its schedules
-        device, bests = machine_of(machine), [f.considered.best for f in self.files if f.considered]
-        works = [one for best in bests if best.scheduled for one in work(best.scheduled)]
+        device, works = machine_of(machine), [one for file in self.files for one in file.works]
         if self.calls and not works:
             found = without_kernels(device)
         else:

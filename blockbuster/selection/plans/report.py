@@ -180,17 +180,9 @@ def _by_step(plan: Plan) -> Iterator[tuple[File | Call, list[KernelLine]]]:
                 yield step, [KernelLine(tuple(equations), us, more=(WHOLE,), writes=step.writes)]
             elif isinstance(step, File) and step.considered is not None:
                 lines = _of_choice(step.considered.best, equations, alone=len(files) == 1)
-                yield step, [line.renamed(_names(step)) for line in lines]
+                yield step, [line.renamed(step.names) for line in lines]
             else:
                 yield step, _unknown(step)
-
-
-def _names(file: File) -> dict[str, str]:
-    """The names of a file's arrays in the plan, by those in its program."""
-    assert file.considered is not None, "else nothing is renamed"
-    program = file.considered.best.program
-    names = (buffer.name for buffer in (*program.inputs, *program.outputs))
-    return dict(zip(names, (*file.reads, *file.writes), strict=True))
 
 
 def _of_choice(best: Choice, equations: Sequence[Equation], *, alone: bool) -> list[KernelLine]:
