@@ -124,7 +124,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The text that runs: one module for each emitted file."""
+        """The text that runs: one module for each emitted file, and one for equal files."""
         return self.plan.source
 
     @property

@@ -288,6 +288,18 @@ def test_sums_of_loops_are_read_once_more_unless_they_are_stored(monkeypatch):
     assert settled(text("")) == 1
 
 
+@pytest.mark.interpreter
+def test_sums_that_begin_in_each_iteration_are_not_read_behind_the_loop():
+    """Behind a loop that runs no iteration, such a sum is not there."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=1) * 2, x="M K"))).final
+    text = "block M 16, K 64 whole\nsplit-lanes nest 1 K 32\nwalk nest 1 M 2\nwarps 1\n"
+    kernel = bb.emit(graph, dict(M=16, K=40), "float32", schedule=text)
+    (found,) = run_interpreted(kernel, dict(x=np.ones((16, 40), "float32"))).values()
+
+    assert settled(kernel.source) == 0
+    assert (found == 80).all()
+
+
 def test_folds_in_two_steps_only_where_rows_would_be_exchanged(monkeypatch):
     def text(dtype="float32", lanes=512):
         program = bb.lower(bb.trace(lambda x: bb.sum(x, axis=0), x="M N"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import sympy
 import torch
+from blockbuster.emit.tile.parse import parse_tiles
 
 import blockbuster as bb
 from blockbuster.rules import FuseMaps
@@ -21,6 +22,9 @@ SOFTMAX = bb.trace(lambda x: bb.softmax(x), x="M N")
 GRAPH = bb.lower(SOFTMAX)
 SIZES = {"M": 64, "N": 32}
 INTEGERS = str(bb.lower(bb.trace(lambda x: x + 1, x="int32: M")))
+TILES = "tiles { outputs Y: f32[] nest 1 { t1: f32[] = 1 store Y[] = t1 } }"
+CUT = """tiles { inputs x: f32[M] outputs Y: f32[M] nest 1 { blocks M 64
+  x_1: f32[M 64] = load x[M] store Y[M] = x_1 } }"""
 ROWS = bb.lower(bb.trace(bb.exp, x="M N"))
 C, R = sympy.symbols("c r")
 OPAQUE = bb.lower(bb.trace(lambda x: np.sort(x, -1), x="M N"))
@@ -131,6 +135,12 @@ TEXTS = (
     Tried("known: bool, int8", lambda: bb.parse(INTEGERS.replace("int32", "int3")),
           lambda: bb.parse(INTEGERS)),
     Tried("give a part of it a name", lambda: bb.parse(deep("x")), lambda: bb.parse(deep("x", 60))),
+    Tried("a statement begins with", lambda: parse_tiles(TILES.replace("store", "stare")),
+          lambda: parse_tiles(TILES)),
+    Tried("t1: f32[M] = ...", lambda: parse_tiles(TILES.replace("t1: f32[]", "t1")),
+          lambda: parse_tiles(TILES)),
+    Tried("the line `blocks` says", lambda: parse_tiles(CUT.replace("f32[M 64]", "f32[M 32]")),
+          lambda: parse_tiles(CUT)),
     Tried("mn(k,h) runs k", lambda: parse_expression("mn(k"), lambda: parse_expression("mn(k,h)")),
     Tried("known: int8", lambda: bb.emit(bb.parse(INTEGERS), {"M": 64}, dtype={"x": "bool"}),
           lambda: bb.emit(bb.parse(INTEGERS), {"M": 64}, dtype={"x": "int32"})),

@@ -1,5 +1,6 @@
 """Parts that are equal but for names are lowered, fused, chosen and written once."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -51,11 +52,46 @@ def test_sizes_of_a_layer_are_its_own(plans):
 
 def test_reports_name_the_arrays_of_each_layer(plans):
     plan = plans["feed forward"]
-    said = plan.explain()
+    said = re.findall(r"; reads ([^;]*); writes (\w+)", " ".join(plan.explain().split()))
 
-    for file in plan.files:
-        assert all(name in said for name in (*file.reads, *file.writes))
-    assert len({(file.reads, file.writes) for file in plan.files}) == len(plan.files)
+    wanted = [(sorted(file.reads), *file.writes) for file in plan.files]
+    assert [(sorted(reads.split(", ")), writes) for reads, writes in said] == wanted
+
+
+def test_reports_are_made_at_the_sizes_of_a_call(made, plans):
+    for name, one in made.items():
+        sizes = {dim: 2 * size if dim == "M" else size for dim, size in plans[name].sizes.items()}
+        said = [str(one.report), str(one.report_with(sizes=sizes))]
+        assert all(file.writes[-1] in said[0] for file in plans[name].files)
+        assert said[0] != said[1]
+
+
+def test_weights_of_two_layers_are_two_arrays(plans):
+    plan = plans["feed forward"]
+    least = 2 * sum(plan.sizes["D"] * plan.sizes[f"F{at}"] * 2 for at in range(3))
+
+    warm = [bb.simulate(plan, "h100", warm=True), plan.cost("h100", warm=True)]
+
+    assert len({name for file in plan.files for one in file.works for name in one.unique}) >= 7
+    assert all(report.bytes["l2"] >= least for report in warm)
+
+
+def test_classes_of_sizes_tell_blocks_of_each_layer(plans):
+    divided = plans["feed forward"].divided
+
+    assert {"F0", "F1", "F2"} <= {*divided.blocks}
+    assert {"F0", "F1", "F2"} <= {*divided.chosen_blocks}
+    (equal,) = (own for own in divided.parts if isinstance(own, EqualPart))
+    assert equal.named({"M": (128,), "F1": (64,)}) == {"M": (128,), "F2": (64,)}
+
+
+def test_equal_parts_take_the_same_time(plans):
+    divided = plans["feed forward"].divided
+    known = plans["feed forward"].sizes
+    equal = [own for own in divided.parts if isinstance(own, EqualPart)]
+
+    assert equal
+    assert all(own.structure(known) == own.first.structure(own.own(known)) for own in equal)
 
 
 def test_a_saved_program_keeps_whose_sizes_they_are(made, plans, tmp_path):

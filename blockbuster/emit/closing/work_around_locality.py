@@ -28,6 +28,7 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Guard,
+    Init,
     Let,
     Nest,
     Stmt,
@@ -120,16 +121,18 @@ def _multiplies(fold: Fold, uses: Uses) -> bool:
 
 
 def _settled(loop: For, uses: Uses, carried: set[Tile]) -> Iterator[Tile]:
-    """The sums that ``loop`` carries, not those ``carried`` from block to block of a scan, which
-    the pass does not find.
+    """The sums that ``loop`` carries, not those that begin anew in each of its iterations.
+
+    Nor those ``carried`` from block to block of a scan, which the pass does not find.
     """
     if loop.parallel:
         return
+    begun = carried | {s.target for s in loop.body if isinstance(s, Init)}
     rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, uses)}
     for stmt in loop.body:
         match stmt:
             case Fold(target, "+", value, members=(), ahead=False, onto=None):
-                if target in carried or value not in rows:
+                if target in begun or value not in rows:
                     continue
                 if not not_settled(target, uses):
                     yield target

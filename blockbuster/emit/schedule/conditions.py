@@ -47,7 +47,9 @@ class Formulas:
     _known: dict[Tile, Expr] = field(default_factory=dict)
     _numbers: dict[Tile, Expr] = field(default_factory=dict)
     _inside: dict[tuple[int, int], tuple[Expr, Sequence[Tile], Expr]] = field(default_factory=dict)
-    """By the ids of an expression and of its arguments, which it keeps alive."""
+    """By the ids of an expression and of its arguments: equal ones would be slow to compare. Both
+    are kept in the entry, so that no other object gets their ids.
+    """
 
     def note_all(self) -> None:
         """Note the formulas of all statements."""
@@ -104,8 +106,8 @@ def formulas_of(nest: Nest) -> Formulas:
 
 @lru_cache(maxsize=KEPT)
 def _begun(body: Same[Body]) -> Formulas:
-    """Those of a body, from which each who asks goes on alone: leaves are numbered as he meets
-    them.
+    """Those of a body. Each caller copies them: leaves are numbered in the order in which that
+    caller meets them.
     """
     begun = Formulas(Nest(body.one))
     begun.note_all()

@@ -45,6 +45,7 @@ from blockbuster.emit.schedule.skip import Skip
 from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.split_float import SplitFloat
+from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.turn import Turn
@@ -58,10 +59,10 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
-    Join(), GroupHeads(), Regroup(), Unroll(), Spread(), BlockDims(), FinishRows(), Keep(), Split(),
-    Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(),
-    Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(),
-    Warps(), Stage(), Jam(), Pack(), Overlap(),
+    Join(), GroupHeads(), Regroup(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(),
+    Keep(), Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(),
+    DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(),
+    GroupBlocks(), Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -1,4 +1,6 @@
-"""Statements on other tiles; those for one of two parts of a dim, as ``jam`` writes them."""
+"""Statements on other tiles; those for one of two parts of a dim, as ``split-lanes`` and ``jam``
+write them.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ because that is faster.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -28,7 +29,7 @@ from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 
 if TYPE_CHECKING:
-    from blockbuster.selection.plans.plan import Plan
+    from blockbuster.selection.plans.plan import File, Plan
 
 
 WRITE = "write it with array operators, which are traced and fused"
@@ -128,8 +129,27 @@ def values_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
     found = [*_around_calls(plan, shapes), *_from_part_to_part(plan, shapes)]
     for file in plan.files:
         if file.considered is not None:
-            found += stored(file.considered, file.own(sizes))
+            found += _in_words_of(file, stored(file.considered, file.own(sizes)))
     return tuple(sorted(found, key=lambda one: -one.written.bytes))
+
+
+def _in_words_of(file: File, found: Iterable[Stored]) -> Iterable[Stored]:
+    """The same with the plan's names, if the file was written for an equal part."""
+    if not file.named:
+        return found
+    names = {**file.names, **file.named}
+
+    def renamed(text: str) -> str:
+        return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
+
+    return [
+        replace(
+            one,
+            written=replace(one.written, names=tuple(map(renamed, one.written.names))),
+            reasons=tuple(map(renamed, one.reasons)),
+        )
+        for one in found
+    ]
 
 
 def shapes_of(plan: Plan, sizes: Mapping[Dim, int]) -> dict[str, tuple[int, ...]]:

@@ -48,8 +48,13 @@ def choices_of(plan: Plan) -> tuple[tuple[Fused, Chosen], ...]:
     """The different programs of a plan, each with the choice that became its kernels."""
     divided = divided_of(plan)
     pairs = zip(divided.fused, divided.considered, strict=True)
-    different = {fused.graph: (fused, considered) for fused, considered in pairs}
+    different = {_key(*pair): pair for pair in pairs}
     return tuple((fused, _chosen(fused, considered)) for fused, considered in different.values())
+
+
+def _key(fused: Fused, considered: Considered) -> tuple[Any, ...]:
+    """Equal layers share a program; where their sizes differ, each may have its own choice."""
+    return fused.graph, considered.best.key
 
 
 def _chosen(fused: Fused, considered: Considered) -> Chosen:
@@ -94,8 +99,13 @@ def _picture(plan: Plan) -> str:
 
 def _pages(plan: Plan, first: int) -> list[list[int]]:
     """The pages of each part's programs, counted from ``first`` on; equal programs share one."""
-    numbers = {fused.graph: at for at, (fused, _) in enumerate(choices_of(plan), first)}
-    return [[numbers[fused.graph] for fused in part.fused] for part in divided_of(plan).parts]
+    divided = divided_of(plan)
+    pairs = zip(divided.fused, divided.considered, strict=True)
+    pages = {key: at for at, key in enumerate(dict.fromkeys(_key(*pair) for pair in pairs), first)}
+    return [
+        [pages[_key(*pair)] for pair in zip(part.fused, considered, strict=True)]
+        for part, considered in divided.by_part
+    ]
 
 
 def gains(page: int, derivation: Data) -> list[Data]:
