@@ -224,7 +224,8 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        operands = self.checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
+        taken = partial(self.captures.if_array, op=op, lists=not self.of_tensors)
+        operands = self.checked(lambda: [*map(taken, operands)], op)
         operands, dtype = self.checked(lambda: promoted(self, op, operands), op)
         if dtype:
             return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})
