@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.joins import stack
 from blockbuster.frontend.functions.orders import sort
 from blockbuster.frontend.functions.pointwise import astype, clip, sqrt, square, where
 from blockbuster.frontend.functions.reductions import any, mean, sum
-from blockbuster.frontend.functions.row import Array, Row, example, with_method
+from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import is_unit, ravel, reshape
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import fixed
@@ -68,22 +68,23 @@ def quantile(
     *, method: str = "linear", interpolation: str = "linear",
 ) -> Array:  # fmt: skip
     """The element below which a share ``q`` of the others lies, or a point between two elements."""
-    if (method, interpolation) != ("linear", "linear"):
-        raise trace_error("a quantile that is not linear between elements", hint='use "linear"')
-    return _at_shares(x, q, 1, axis, keepdims)
+    method = interpolation if method == "linear" else method
+    return _at_shares(x, q, 1, axis, keepdims, method)
 
 
 def percentile(
     x: Array, q: Any, axis: int | None = None, keepdims: bool = False, *, method: str = "linear"
 ) -> Array:
     """The quantile of the share ``q`` / 100."""
-    if method != "linear":
-        raise trace_error("a percentile that is not linear between elements", hint='use "linear"')
-    return _at_shares(x, q, 100, axis, keepdims)
+    return _at_shares(x, q, 100, axis, keepdims, method)
 
 
-def _at_shares(x: Array, q: Any, whole: int, axis: int | None, keepdims: bool) -> Array:
+def _at_shares(
+    x: Array, q: Any, whole: int, axis: int | None, keepdims: bool, method: str
+) -> Array:
     """Quantiles for shares of ``whole``, whose axes come first in the result."""
+    if method != "linear":
+        raise trace_error("a quantile that is not linear between elements", hint='use "linear"')
     shares = _known(x, q)
     if not (shares.size and ((shares >= 0) & (shares <= whole)).all()):  # false for NaN
         hint = f"give numbers from 0 to {whole}"
@@ -134,7 +135,6 @@ _ORDERED = "The elements are put in order first, as by ``sort``."
 ROWS = (
     Row(cov, _GROUP, ("cov",), public=False, examples=(
         example("M N"), example("N"), example("M N", ddof=0))),
-    with_method(torch_cov, "cov"),
     Row(corrcoef, _GROUP, ("corrcoef",), torch=("corrcoef", "Tensor.corrcoef"), public=False,
         examples=(example("M N"),)),
     Row(quantile, _GROUP, ("quantile",), torch=("quantile", "Tensor.quantile"), public=False,
