@@ -230,7 +230,7 @@ def shape_of(result: Any) -> Shape:
 def shape_again(kind: str, keys: Sequence[Any]) -> Shape:
     """The shape that was of this kind; a named tuple comes back as a tuple."""
     if kind == "dict":
-        return shape_of(dict.fromkeys(keys))
+        return shape_of(dict.fromkeys(keys, object()))
     makes: dict[str, Callable[[Sequence[Any]], Any]] = {"array": _only, "list": list}
     return Shape(kind, makes.get(kind, tuple), tuple(keys))
 
@@ -241,7 +241,7 @@ def shape_from_names(names: Sequence[str]) -> Shape:
         return Shape("array", _only)
     if list(names) == [f"out{i}" for i in range(len(names))]:
         return Shape("tuple", tuple)
-    return shape_of(dict.fromkeys(names))
+    return shape_of(dict.fromkeys(names, object()))
 
 
 def _only(arrays: Sequence[Any]) -> Any:

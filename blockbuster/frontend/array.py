@@ -159,6 +159,12 @@ class TracedArray(Held, NoValues):
     __ilshift__, __irshift__ = _in_place("lshift"), _in_place("rshift")
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
     def transpose(self, *axes: Any) -> TracedArray:
         """The axes in another order, given as a tuple or one by one; reversed if none is given.
 

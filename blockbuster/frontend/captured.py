@@ -156,9 +156,12 @@ class Captures:
         can_look = math.prod(array.shape) <= _MOST and looked_at(array) is not None
         return can_look and word_for(array, self._roots) == UNNAMED
 
-    def if_array(self, given: Any, op: str) -> Any:
-        """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
-        given = of_list(one_element(given))
+    def if_array(self, given: Any, op: str, lists: bool) -> Any:
+        """An operand of ``op``; arrays of several elements, and those of products, as inputs.
+
+        ``lists``: lists of numbers are arrays, too.
+        """
+        given = one_element(of_list(given) if lists else given)
         if not (isinstance(given, np.ndarray) or is_tensor(given)):
             return given
         is_number = not is_tensor(given) and given.size == 1
@@ -174,6 +177,10 @@ class Captures:
             return value
         number = one_element(value)
         return self.of(value, op) if number is value else number
+
+    def held(self, made: TracedArray) -> Any:
+        """The array that a hidden input stands for; None for other traced arrays."""
+        return next((array for known, array, *_ in self._made.values() if known is made), None)
 
     def check(self) -> None:
         """Raise TraceError if an array has changed since it was read."""

@@ -45,7 +45,6 @@ WORDS: dict[str, tuple[str, str]] = {
         " functions of arrays",
     ),
     "__delitem__": ("no elements are deleted", "x[a:b] takes a piece; bb.concat joins pieces"),
-    "__divmod__": ("traced arrays have no divmod", "use x // y and x % y"),
 }
 """For each method of Python's, why it cannot be answered, and what to use."""
 
@@ -73,7 +72,6 @@ class NoValues:
     __len__, __contains__ = _refusing("__len__"), _refusing("__contains__")
     __array__ = _refusing("__array__")
     __delitem__ = _refusing("__delitem__")
-    __divmod__ = __rdivmod__ = _refusing("__divmod__")
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -7,22 +7,34 @@ from typing import Any
 
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.sizes import Extents, KnownSize, SizeExpr
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.trees import Constant, Tree, container_of, distinct, result_apart
 
+_ARRAYS = "return traced arrays: one, a tuple of them, or a dict of them"
+_BESIDE = "beside arrays, return None, a bool or a number of Python's; results show their own sizes"
+_TEXT = "return the text outside: sizes in it have no value while tracing"
+_NAMED = "a traced program has names for arrays alone: leave the others out, or call bb.jit"
 
-def named_results(result: Any) -> list[tuple[str, TracedArray]]:
-    """The arrays a function returned, under the names of the outputs."""
+
+def named_results(result: Any, *, alone: bool = False) -> list[tuple[str, TracedArray]]:
+    """The arrays a function returned, under the names of the outputs.
+
+    ``alone``: constants beside them are refused.
+    """
     held, tree = result_apart(result)
     if not held or (tree.container is None and container_of(result) is not None):
         raise trace_error("the function returned no array")
     named = list(zip(result_names(tree), (leaf.value for leaf in held), strict=True))
     for name, value in named:
         if not isinstance(value, TracedArray):
-            raise trace_error(
-                f"the function returned {a_kind(value)} for {name}",
-                hint="return traced arrays: one, a tuple of them, or a dict of them",
-            )
+            is_size = isinstance(value, SizeExpr | KnownSize | Extents)
+            shown = "a size" if is_size else a_kind(value)
+            hint = _BESIDE if is_size else _TEXT if isinstance(value, str) else _ARRAYS
+            raise trace_error(f"the function returned {shown} for {name}", hint=hint)
+    constants = [*tree.constants()] if alone else []
+    if constants:
+        raise trace_error(f"the function returned {constants[0]} beside arrays", hint=_NAMED)
     return named
 
 

@@ -82,7 +82,7 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     <BLANKLINE>
     """
     with UsersFrames():
-        return trace_reader(fn, inputs, {"": fn}, one_class=False)[0]
+        return trace_reader(fn, inputs, {"": fn}, one_class=False, alone=True)[0]
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
@@ -94,14 +94,13 @@ def trace_reader(
     fn: Callable[..., Any],
     inputs: Mapping[str, Any],
     roots: Mapping[str, Any],
-    *,
-    one_class: bool,
-    for_cpu: bool = False,
-) -> tuple[ArrayProgram, SizeFacts]:
+    *, one_class: bool, for_cpu: bool = False, alone: bool = False,
+) -> tuple[ArrayProgram, SizeFacts]:  # fmt: skip
     """Trace ``fn``. In ``roots``, names are looked up for the arrays that ``fn`` captures.
 
     ``one_class``: the program is only used for sizes to which the facts apply. Otherwise the
     lengths of slices are clamps, which hold for all sizes. ``for_cpu``: it will run on a CPU.
+    ``alone``: constants beside arrays are refused.
 
     If ``fn`` fails because it needs a size as a number, as in ``np.arange(x.shape[0])``, it is
     traced again with the known sizes as numbers: the program is for these sizes alone, and a note
@@ -109,20 +108,20 @@ def trace_reader(
     """
     recording = Trace(roots, one_class=one_class, for_cpu=for_cpu)
     try:
-        return _traced(recording, fn, inputs), recording.dims.facts
+        return _traced(recording, fn, inputs, alone), recording.dims.facts
     except (TraceError, TypeError) as error:  # a TypeError of a library that takes numbers only
         if not recording.dims.some_are_known:
             raise
         reason = str(error).split("\n")[0]
     begun = partial(Trace, roots, in_numbers=True, for_cpu=for_cpu)
-    again, program = with_made(begun, lambda one: _traced(one, fn, inputs))
+    again, program = with_made(begun, lambda one: _traced(one, fn, inputs, alone))
     assert program.apart is not None
     note = f"known sizes are fixed, the program is for them alone: {reason}"
     vars(program)["apart"] = replace(program.apart, notes=(note, *program.apart.notes))
     return program, again.dims.facts
 
 
-def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
+def _traced(recording: Trace, fn: Any, inputs: Mapping[str, Any], alone: bool) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
     try:
@@ -133,7 +132,7 @@ def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any])
             raise
         raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
-    program, apart = with_one_name(recording.finish(word, named_results(result)))
+    program, apart = with_one_name(recording.finish(word, named_results(result, alone=alone)))
     vars(program)["apart"] = apart
     return program
 
@@ -225,7 +224,8 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        operands = self.checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
+        taken = partial(self.captures.if_array, op=op, lists=not self.of_tensors)
+        operands = self.checked(lambda: [*map(taken, operands)], op)
         operands, dtype = self.checked(lambda: promoted(self, op, operands), op)
         if dtype:
             return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})

@@ -82,6 +82,11 @@ class Tree:
             for part in self.parts:
                 yield from part.classes()
 
+    def constants(self) -> Iterator[str]:
+        """Its values that are no leaves, as text."""
+        for part in self.parts:
+            yield from part.constants()
+
 
 @dataclass(frozen=True)
 class Constant(Tree):
@@ -92,6 +97,9 @@ class Constant(Tree):
 
     def build(self, leaves: Iterator[Any]) -> Any:
         return self.value
+
+    def constants(self) -> Iterator[str]:
+        yield self.text
 
 
 @dataclass(frozen=True)
@@ -163,14 +171,14 @@ def taken_apart(
 def result_apart(result: Any) -> tuple[list[Leaf], Tree]:
     """A function's result, taken apart: other mappings count as dicts, other tuples as tuples.
 
-    None, text and Python's numbers beside arrays are results as they are.
+    None and Python's numbers beside arrays are results as they are: sizes make none unless known.
     """
     if isinstance(result, Mapping) and type(result) not in _DICTS:
         result = dict(result)
     for kind in (tuple, list):
         if isinstance(result, kind) and not hasattr(result, "_fields"):
             result = kind(result)
-    constants = (type(None), str, bool, int, float)
+    constants = (type(None), bool, int, float, complex)
     return taken_apart(result, lambda value: container_of(value) is None, constants)
 
 

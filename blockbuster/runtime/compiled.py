@@ -303,8 +303,8 @@ class Compiled:
         """Write the program to one file, complete enough to run and check it; ``load`` reads the
         file.
 
-        A nested result is read back as a dict under its outputs' names. Raises ValueError for a
-        function of whole arrays that cannot be imported by its name.
+        A nested result is read back as a dict under its outputs' names, without constants. Raises
+        ValueError for a function of whole arrays that cannot be imported by its name.
         """
         if self._regrouping:
             return self._regrouping.original.save(path)

@@ -161,3 +161,13 @@ def test_a_program_of_mixed_dtypes_takes_its_inputs_after_it_was_saved(tmp_path)
             loaded(*given)
         with pytest.raises(bb.LaunchError, match=r"holds float(32|64), expected float(32|64)"):
             first(*given)
+
+
+def test_a_dict_compiled_ahead_of_time(tmp_path):
+    (x,) = normal((4, 6))
+    program = bb.trace(lambda x: {"a": x * 2, "b": x}, x="M N")
+    compiled = bb.compile(program, dict(M=4, N=6), "float32", "cpu")
+    for one in (compiled, bb.load(compiled.save(tmp_path / "f"))):
+        made = one(x)
+        np.testing.assert_array_equal(made["a"], x * 2)
+        np.testing.assert_array_equal(made["b"], x)

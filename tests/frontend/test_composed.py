@@ -31,7 +31,14 @@ WHOLE = np.random.default_rng(1).integers(-9, 9, (4, 5))
     lambda x: np.linalg.norm(x[None], -np.inf, axis=(1, 2), keepdims=True),
     lambda x: np.logical_and.reduce(x > -1, axis=1),
     np.multiply.reduce,
-], ids=range(21))  # fmt: skip
+    lambda x: np.gradient(x, np.float32(0.5), axis=0, edge_order=1),
+    lambda x: np.trapezoid(x.reshape(2, 2, 5), x[:2]),
+    lambda x: np.trapezoid(x[0], np.cumsum(abs(x), 1)),
+    lambda x: np.kron(x, 2.0),
+    lambda x: np.arctan2(x, 3.0),
+    lambda x: np.arctan2(-2.0, x),
+    lambda x: np.linalg.matrix_power(x[:, :4] > 0, 0),
+], ids=range(28))  # fmt: skip
 @pytest.mark.parametrize("x", [X, X.astype(np.float32), WHOLE], ids=["double", "single", "whole"])
 def test_as_in_numpy(function, x):
     made, wanted = bb.jit(lambda x: function(x))(x), function(x)
@@ -51,6 +58,8 @@ def test_rests_of_integers(y):
     quotient, rest = bb.jit(lambda x, y: np.divmod(x, y))(WHOLE, y)
     np.testing.assert_array_equal(quotient, WHOLE // y)
     np.testing.assert_array_equal(rest, WHOLE % y)
+    for made, wanted in zip(bb.jit(lambda x: divmod(x, y))(WHOLE), divmod(WHOLE, y), strict=True):
+        np.testing.assert_array_equal(made, wanted)
 
 
 @pytest.mark.filterwarnings("ignore:Using torch.cross without")
@@ -71,6 +80,22 @@ def test_as_in_torch():
         (lambda x: torch.fmod(x, 3), whole),
         (lambda x: torch.div(x, 3, rounding_mode="trunc"), whole),
         (lambda x: torch.div(x, -3, rounding_mode="floor"), whole),
+        (lambda x: torch.div(x, torch.tensor(-3), rounding_mode="trunc"), whole),
+        (lambda x: x.div(torch.tensor([3, -4, 5, 2, 1]), rounding_mode="trunc"), whole),
+        (lambda x: torch.div(x, 2.5, rounding_mode="trunc"), whole),
+        (lambda x: torch.gradient(x, dim=1, edge_order=1), x),
     ):
         made = bb.jit(lambda x, function=function: function(x))(given)
         torch.testing.assert_close(made, function(given))
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda x: np.rot90(x, 1, (0, 1, 2)), "a plane of two axes, not of 3"),
+    (lambda x: np.rot90(x, 1.5), "1.5 is no whole number of times"),
+    (lambda x: np.linalg.matrix_power(x[:, :4], 2.0), "2.0 is no whole number of times"),
+    (lambda x: np.gradient(x[:1], axis=0), "an axis of less than two elements"),
+    (lambda x: np.gradient(x, edge_order=2), "gradient with edge_order=2"),
+])  # fmt: skip
+def test_refused_in_words(function, message):
+    with pytest.raises(bb.TraceError, match=message):
+        bb.jit(lambda x: function(x))(X)

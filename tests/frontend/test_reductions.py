@@ -26,9 +26,18 @@ POSITIVE = X > 0
     lambda x: np.prod(x, where=POSITIVE, initial=2),
     lambda x: np.any(x > 6, where=[True, True, True, False], axis=1),
     lambda x: np.all(x > 0, where=POSITIVE[:, :1], axis=0),
-], ids=range(16))  # fmt: skip
+    lambda x: np.mean(x, axis=1, where=[True, True, False, True]),
+    lambda x: np.sum(x.astype(np.float32), initial=np.float64(5.5)),
+    lambda x: np.sum(x, initial=5.5),
+    lambda x: np.prod(x > 0, initial=2.5),
+    lambda x: np.max(x, initial=8.5),
+    lambda x: np.max(x.astype(np.float32), where=x > 5, initial=np.float64(2)),
+    lambda x: x[:, :0].max(axis=1, initial=2),
+    lambda x: np.min(x[:0].astype(np.float32), axis=0, initial=0.5, keepdims=True),
+], ids=range(24))  # fmt: skip
 def test_as_in_numpy(function):
     made, wanted = bb.jit(lambda x: function(x))(X), function(X)
+    assert made.shape == wanted.shape
     assert made.dtype == wanted.dtype
     np.testing.assert_allclose(made, wanted, rtol=1e-6)
 

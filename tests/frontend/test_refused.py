@@ -98,7 +98,6 @@ def add_to_a_piece(x):
     (change, "changes the argument x in place: callers' arrays stay as they are", "y = y \\+ 1"),
     (add_to_a_piece, "changes the argument x in place", "change a copy: y = x.copy"),
     (lambda x: x.__delitem__(0), "no elements are deleted", "bb.concat"),
-    (lambda x: divmod(x, 2), "no divmod", "x // y and x % y"),
     (format_it, r"no values to write as '\.3f'", "print what the jitted function returns"),
     (lambda x: np.asarray(x), "no values to become a NumPy array", "bb.custom"),
     (lambda x: np.linalg.svd(x), "np.linalg.svd cannot be traced: its elements", "bb.custom"),

@@ -143,7 +143,7 @@ def test_results_that_are_no_arrays(result, message):
         bb.trace(lambda x: result, x="M")
 
 
-@pytest.mark.parametrize("constant", [None, "mean", True, 1, 1.0, -0.0])
+@pytest.mark.parametrize("constant", [None, True, 1, 1.0, -0.0, 2j])
 def test_constants_beside_arrays_are_results_as_they_are(constant):
     jitted = bb.jit(lambda x, beside: {"y": x + 1, "z": [beside, x, (beside,)]})
     for beside in (constant, 0.0, constant):
@@ -151,3 +151,26 @@ def test_constants_beside_arrays_are_results_as_they_are(constant):
         np.testing.assert_array_equal(made["y"], [1.0, 1.0])
         np.testing.assert_array_equal(made["z"][1], [0.0, 0.0])
         assert repr(made["z"][::2]) == repr([beside, (beside,)])
+
+
+@pytest.mark.parametrize(("returned", "message"), [
+    (lambda x: (x, f"{x.shape[0]}"), "returned a str for out1"),
+    (lambda x: (x, x.shape[0]), "returned a size for out1"),
+    (lambda x: {"x": x, "shape": x.shape}, "returned a size for shape"),
+], ids=["text", "size", "shape"])  # fmt: skip
+def test_what_sizes_make_is_no_result(returned, message):
+    for traced in (lambda: bb.trace(returned, x="M"), lambda: bb.jit(returned)(np.zeros(2))):
+        with pytest.raises(bb.TraceError, match=message):
+            traced()
+
+
+def test_numbers_made_of_sizes_are_those_of_each_call():
+    jitted = bb.jit(lambda x: (x, len(x), float(x.shape[0]), x.shape[0] > 2))
+    for count in (2, 3, 2):
+        assert jitted(np.zeros(count))[1:] == (count, count, count > 2)
+
+
+@pytest.mark.parametrize("returned", [lambda x: (x, 1), lambda x: (x, (None, [x + 1, 2j]))])
+def test_traced_programs_have_no_place_for_constants(returned):
+    with pytest.raises(bb.TraceError, match=r"returned (1|None) beside arrays"):
+        bb.trace(returned, x="M")

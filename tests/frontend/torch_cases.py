@@ -287,6 +287,7 @@ CASES: Mapping[str, list[Case]] = {
     "torch_dsplit": [Case(lambda x: torch.dsplit(x, 2)[1] + x.dsplit([2])[0], ((2, 3, 4),))],
     "torch_gradient": on(lambda x: sum(torch.gradient(x, spacing=0.5))),
     "torch_cross": pair(lambda x, y: torch.cross(x[:, :3], y[:, 3:], dim=1)),
+    "torch_cov": on(lambda x: torch.cov(x, correction=0), lambda x: x[:1].cov()),
     "narrow": on(lambda x: x.narrow(1, 2, 3), lambda x: torch.narrow(x, 0, -2, 1)),
     "select": on(lambda x: x.select(1, 2), lambda x: torch.select(x, 0, -1)),
     "expand_as": pair(lambda x, y: x[:1].expand_as(y) * y + x[0].expand_as(y)),

@@ -14,23 +14,24 @@ from blockbuster.frontend.functions.row import Array, Row, example
 
 
 def asin(x: Array) -> Array:
-    """The angle with a sine from -1 to 1; NaN beyond."""
+    """The angle whose sine is ``x``, from -pi / 2 to pi / 2; NaN unless ``x`` is from -1 to 1."""
     x = as_floats(x, alone=True)
     return 2.0 * atan(x / (1.0 + sqrt((1.0 - x) * (1.0 + x))))
 
 
 def acos(x: Array) -> Array:
-    """The angle with a cosine from -1 to 1; NaN beyond."""
+    """The angle whose cosine is ``x``, from 0 to pi; NaN unless ``x`` is from -1 to 1."""
     x = as_floats(x, alone=True)
     return 2.0 * atan(sqrt((1.0 - x) / (1.0 + x)))
 
 
 def atan2(x: Array, y: Array) -> Array:
-    """The angle, from -pi to pi, of the point whose second coordinate is ``x``, its first ``y``."""
+    """The angle of ``x / y``, from -pi to pi: above pi / 2, or below -pi / 2, where ``y < 0``."""
     x, y = floats_together(x, y)
     up, along = map(operator.abs, (x, y))
     alike = up == along  # perhaps two infinities, or zeros, whose angle is 0
-    angle = atan(where(alike & (up > 0), 1.0, up / where(alike, 1.0, along)))
+    angle = where(alike, 0.0, atan(up / along))
+    angle = where(alike & (up > 0), math.pi / 4, angle)
     angle = where(y < 0, math.pi - angle, angle)
     return where(x < 0, -angle, angle)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from blockbuster.frontend.functions.filled import eye, zeros_like
 from blockbuster.frontend.functions.joins import flip, stack
@@ -11,6 +14,7 @@ from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import reshape
+from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import fixed
@@ -19,6 +23,8 @@ from blockbuster.frontend.source import trace_error
 
 def kron(a: Array, b: Array) -> Array:
     """Every product of an element of ``a`` and one of ``b``: ``b`` in place of each element."""
+    if not (hasattr(a, "shape") and hasattr(b, "shape")):
+        return np.asarray(a) * b if hasattr(b, "shape") else a * np.asarray(b)
     rank = max(len(a.shape), len(b.shape))
     a, b = (x[(None,) * (rank - len(x.shape))] if len(x.shape) < rank else x for x in (a, b))
     of_first, of_second = (slice(None), None) * rank, (None, slice(None)) * rank
@@ -27,7 +33,7 @@ def kron(a: Array, b: Array) -> Array:
 
 
 def cross(a: Array, b: Array, axis: int = -1) -> Array:
-    """The vectors that stand on two vectors of three elements."""
+    """The cross product of vectors of three elements."""
     first, second = _coordinates(a, axis), _coordinates(b, axis)
     turns = ((1, 2), (2, 0), (0, 1))
     return stack([first[i] * second[j] - first[j] * second[i] for i, j in turns], axis)
@@ -41,29 +47,42 @@ def _coordinates(x: Array, axis: int) -> list[Array]:
 
 
 def torch_cross(input: Array, other: Array, dim: int | None = None) -> Array:
-    """The vectors that stand on two; without ``dim``, along the first axis of three elements."""
+    """The cross product; without ``dim``, along the first axis of three elements."""
     sizes = [fixed(size) for size in input.shape] if dim is None else []
     return cross(input, other, sizes.index(3) if 3 in sizes else -1 if dim is None else dim)
 
 
 def rot90(x: Array, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """The plane of two axes, turned ``k`` times from the first to the second."""
+    if len(axes) != 2:
+        raise trace_error(f"rot90 turns a plane of two axes, not of {len(axes)}")
     first, second = axes_of("rot90", axes, len(x.shape))
-    turns = operator.index(k) % 4
+    turns = _count("rot90", k) % 4
     if turns % 2 == 0:
         return flip(x, (first, second)) if turns else own(x)
     return flip(x.swapaxes(first, second), first if turns == 1 else second)
 
 
 def matrix_power(x: Array, n: int) -> Array:
-    """The product of ``n`` times the same matrix."""
+    """The matrix product of ``n`` copies of ``x``."""
+    n = _count("matrix_power", n)
     if n < 0:
         raise trace_error("a power of a matrix below 0", hint="invert it outside of the function")
-    if n < 2:
-        return own(x) if n else where(eye(x.shape[-1]) > 0, 1, zeros_like(x))
+    if n == 0:
+        diagonal, zeros = eye(x.shape[-1]) > 0, zeros_like(x)
+        return zeros | diagonal if getattr(x, "kind", "") == MASK else where(diagonal, 1, zeros)
+    if n == 1:
+        return own(x)
     half = matrix_power(x, n // 2)
     square = matmul(half, half)
     return matmul(square, x) if n % 2 else square
+
+
+def _count(what: str, times: Any) -> int:
+    try:
+        return operator.index(times)
+    except TypeError:
+        raise trace_error(f"{what}: {times!r} is no whole number of times") from None
 
 
 _GROUP = "Products"

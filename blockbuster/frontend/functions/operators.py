@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-import numpy as np
-
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc, where
 from blockbuster.frontend.functions.row import Array, Row, alike, example, named
@@ -19,10 +17,10 @@ _GROUP = "Operators"
 
 def is_integer(x: Array) -> bool:
     """True for an integer of Python's, and for an array of integers."""
-    if isinstance(x, np.ndarray):
-        return x.dtype.kind in "iu"
     if isinstance(x, TracedArray):
         return x.kind not in (FLOAT, MASK)
+    if hasattr(x, "dtype"):
+        return "int" in str(x.dtype)
     return isinstance(x, int) and not isinstance(x, bool)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
+from blockbuster.frontend.functions.filled import held_in
 from blockbuster.frontend.functions.pointwise import (
     astype,
     holds,
@@ -22,7 +23,7 @@ from blockbuster.frontend.functions.pointwise import (
 from blockbuster.frontend.functions.pointwise import where as either
 from blockbuster.frontend.functions.row import Array, Row, example, named
 from blockbuster.frontend.functions.shapes import expand_dims, is_unit
-from blockbuster.frontend.kinds import FLOAT, POSITION
+from blockbuster.frontend.kinds import FLOAT, POSITION, dtype_of_kind
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.protocols import Product
 from blockbuster.frontend.shapes import axes_of
@@ -44,18 +45,25 @@ def max(
     x: Array, axis: Axes = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Array:
     """The maximum over one axis, several, or all (None)."""
-    _expect_elements("max", x, axis)
-    x = _chosen(where, x, initial)
-    return _with(maximum, reduce_axes("max", x, axis, keepdims), initial)
+    return _extreme("max", maximum, x, axis, keepdims, initial, where)
 
 
 def min(
     x: Array, axis: Axes = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Array:
     """The minimum over one axis, several, or all (None)."""
-    _expect_elements("min", x, axis)
-    x = _chosen(where, x, initial)
-    return _with(minimum, reduce_axes("min", x, axis, keepdims), initial)
+    return _extreme("min", minimum, x, axis, keepdims, initial, where)
+
+
+def _extreme(
+    name: str, join: Callable[[Array, Array], Array], x: Array, axis: Axes, keepdims: bool,
+    initial: Any, where: Any,
+) -> Array:  # fmt: skip
+    initial = _held(x, initial)
+    if not _has_elements(name, x, axis, initial is not None):
+        made = sum(x, axis, keepdims)
+        return (made if x.kind == FLOAT else astype(made, dtype_of_kind(x.kind))) + initial
+    return _with(join, reduce_axes(name, _chosen(where, x, initial), axis, keepdims), initial)
 
 
 def _chosen(mask: Array | None, x: Array, neutral: Any) -> Array:
@@ -69,16 +77,26 @@ def _in(dtype: Any, x: Array) -> Array:
 
 def _with(join: Callable[[Array, Array], Array], made: Array, initial: Any) -> Array:
     """What was folded, with a number that folds begin with."""
-    return made if initial is None else join(made, initial)
+    return made if initial is None else join(made, _held(made, initial))
 
 
-def _expect_elements(name: str, x: Array, axis: Axes) -> None:
-    """Raise TraceError for a maximum of no elements, which libraries refuse; they check arrays."""
-    if isinstance(x, TracedArray) and x.ndim:
-        dims, axes = x.trace.dims, axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
-        if not dims.expect_elements([x.axes[at] for at in axes]):
-            hint = f"bb.{name} needs one: join one to the others, or reduce another axis"
-            raise trace_error(f"{name} of {dims.show(x.axes)}: there are no elements", hint=hint)
+def _held(x: Array, initial: Any) -> Any:
+    """A number that a fold of ``x`` begins with, in the dtype of ``x``."""
+    return held_in(x.kind, initial) if isinstance(x, TracedArray) else initial
+
+
+def _has_elements(name: str, x: Array, axis: Axes, begins: bool) -> bool:
+    """False for a maximum of no elements. Raises TraceError for one that ``begins`` with no number,
+    which libraries refuse; they check arrays.
+    """
+    if not (isinstance(x, TracedArray) and x.ndim):
+        return True
+    dims, axes = x.trace.dims, axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
+    has_some = dims.expect_elements([x.axes[at] for at in axes])
+    if not (has_some or begins):
+        hint = f"bb.{name} needs one: join one to the others, or reduce another axis"
+        raise trace_error(f"{name} of {dims.show(x.axes)}: there are no elements", hint=hint)
+    return has_some
 
 
 def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:

@@ -54,7 +54,7 @@ NO_METHODS = (
 FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
 """What libraries call the first array."""
 
-LISTS = ("arrays", "operands", "x", "y", "a", "b", "v", "min", "max", "weights")
+LISTS = ("arrays", "operands", "x", "y", "a", "b", "v", "min", "max", "weights", "where")
 """Our parameters that are arrays, for which NumPy takes lists of numbers: the first two hold some.
 """
 

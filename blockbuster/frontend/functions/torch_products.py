@@ -12,6 +12,7 @@ from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
 from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.shapes import moveaxis
+from blockbuster.frontend.functions.statistics import torch_cov
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import FLOAT8
 
@@ -117,6 +118,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 ROWS = (
     with_method(addmm, "addmm"),
     with_method(torch_cross, "cross"),
+    with_method(torch_cov, "cov"),
     with_method(baddbmm, "baddbmm"),
     with_method(addbmm, "addbmm"),
     with_method(addmv, "addmv"),

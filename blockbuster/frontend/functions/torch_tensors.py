@@ -129,13 +129,23 @@ def div(input: Array, other: Array, *, rounding_mode: str | None = None) -> Arra
     """``x / y``, of which "trunc" leaves out the fractional part."""
     if rounding_mode is None:
         return input / other
-    kinds = [x.kind for x in (input, other) if isinstance(x, TracedArray)]
-    if rounding_mode == "trunc" and FLOAT in kinds:
+    if rounding_mode == "trunc" and (_is_float(input) or _is_float(other)):
         return trunc(input / other)
-    if is_integer(input) and is_integer(other):
+    if is_integer(input) and is_integer(other) and rounding_mode in ("trunc", "floor"):
         return (input - fmod(input, other) if rounding_mode == "trunc" else input) // other
-    hint = "torch.floor(x / y) rounds the rounded quotient down; of integers, x // y"
+    hints = {
+        "floor": "torch.floor(x / y) rounds the rounded quotient down; of integers, x // y",
+        "trunc": "make integers of masks: x.int()",
+    }
+    hint = hints.get(rounding_mode, f"modes: {', '.join(hints)}")
     raise trace_error(f"div with rounding_mode={rounding_mode!r} cannot be traced", hint=hint)
+
+
+def _is_float(x: Array) -> bool:
+    """True for a float of Python's, and for an array of floats."""
+    if isinstance(x, TracedArray):
+        return x.kind == FLOAT
+    return isinstance(x, float) or "float" in str(getattr(x, "dtype", ""))
 
 
 def frac(input: Array) -> Array:
