@@ -10,12 +10,14 @@ One dim may run over several axes, as if they were one: each of these has a *sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import floor
 from typing import Any, TypeGuard, TypeVar
 
 import blockbuster.ir.lengths as lengths
+from blockbuster.ir.length_symbols import Clamp
 from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, product_of
 from blockbuster.ir.types import Dim, size_class
 
@@ -181,50 +183,77 @@ def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
             continue
         if not all(_size_of(run).terms for run in axis.runs):
             continue  # nothing is taken
-        start, last = axis.start, _last(axis, _reach)
-        spare = lengths.size(of) - last - ONE
+        in_front, extent = _ends(axis)
+        behind = lengths.size(of) - extent
         any_taken = ONE  # 1, or 0 where clamped runs take nothing
         for own in map(_size_of, axis.runs):
             any_taken = any_taken * (own - clamped(own - ONE)) if own.clamps else any_taken
-        is_clamped = any_taken != ONE
-        if start.constant is None and not (is_clamped and start.never_negative):
-            least = lengths.size(of) - start * any_taken
-            yield Rule(of, least, exact=False, because=axis.because)
-        if is_clamped and (spare.never_negative or _spare_of_any(axis).never_negative):
-            continue
-        if spare.constant is None or spare.constant < 0:
-            least = (last + ONE) * any_taken
-            yield Rule(of, least, exact=False, because=axis.because)
+        least = lengths.size(of) - in_front * any_taken, extent * any_taken
+        for spare, asked in zip((in_front, behind), least, strict=True):
+            is_there = spare.constant is not None and spare.constant >= 0
+            if not is_there and (any_taken == ONE or not _is_shown(spare, axis.runs)):
+                yield Rule(of, asked, exact=False, because=axis.because)
 
 
 def _size_of(run: Run) -> Length:
     return lengths.size(run.dim) if run.size is None else run.size
 
 
-def _last(axis: Strided, reach: Callable[[Run], Length]) -> Length:
-    """The position of the last element, by how far each run goes from its first one."""
-    last = axis.start
-    for run in axis.runs:
-        last = last + reach(run)
-    return last
+def _ends(axis: Strided) -> tuple[Length, Length]:
+    """The places of the foremost element that is taken, and behind the hindmost one.
 
-
-def _reach(run: Run) -> Length:
-    return (_size_of(run) - ONE) * run.step
-
-
-def _spare_of_any(axis: Strided) -> Length:
-    """At most the elements behind the last one, of an axis of which there is any.
-
-    A clamp that is not 0 is what it is of, rounded up: without the rounding, it reaches as far.
+    A run with a negative step begins at the back.
     """
+    foremost, hindmost = axis.start, axis.start
+    for run in axis.runs:
+        reach = (_size_of(run) - ONE) * run.step
+        if (ZERO - run.step).never_negative:
+            foremost = foremost + reach
+        else:
+            hindmost = hindmost + reach
+    return foremost, hindmost + ONE
 
-    def reach(run: Run) -> Length:
-        size = _size_of(run)
-        if len(size.clamps) != 1 or size != Length(((size.clamps, Fraction(1)),)):
-            return _reach(run)
-        clamp = size.clamps[0]
-        one = lengths.inverse(clamp.of.fraction[1]) if clamp.rounds else ONE
-        return (clamp.of - one) * run.step
 
-    return lengths.size(size_class(axis.of)) - _last(axis, reach) - ONE
+def _is_shown(spare: Length, runs: tuple[Run, ...]) -> bool:
+    """True if signs show that a number is at least 0 wherever each run takes an element."""
+    if spare.never_negative:
+        return True
+    sizes = [_size_of(run) for run in runs]
+    clamps = {s.clamps[0] for s in sizes if s.clamps and s == _alone(s.clamps[0])}
+    least = _unclamped(spare, clamps)
+    if least.never_negative:
+        return True
+    floors = (_least_size(clamp.of) for clamp in clamps)
+    more = {dim: lengths.size(dim) + number for dim, number in filter(None, floors)}
+    return least.replaced(lambda dim: more.get(dim, lengths.size(dim))).never_negative
+
+
+def _alone(clamp: Clamp) -> Length:
+    return Length((((clamp,), Fraction(1)),))
+
+
+def _unclamped(length: Length, clamps: Collection[Clamp]) -> Length:
+    """At most ``length`` where none of ``clamps`` is 0: each is what it is of, or rounded up."""
+    least = ZERO
+    for symbols, share in length.terms:
+        term = lengths.number(share)
+        for symbol in symbols:
+            if not isinstance(symbol, Clamp) or symbol not in clamps:
+                term = term * Length((((symbol,), Fraction(1)),))
+            elif symbol.rounds and share < 0:
+                term = term * (symbol.of + symbol.of.rounding)
+            else:
+                term = term * symbol.of
+        least = least + term
+    return least
+
+
+def _least_size(length: Length) -> tuple[Dim, Length] | None:
+    """The dim on which alone a length depends, in proportion, and its least size above 0."""
+    if len(length.symbols) != 1 or not isinstance(dim := length.symbols[0], str):
+        return None
+    shares = dict(length.terms)
+    share, added = shares.pop((dim,), Fraction(0)), shares.pop((), Fraction(0))
+    if shares or share <= 0:
+        return None
+    return dim, lengths.whole(max(floor(-added / share) + 1, 0))

@@ -68,6 +68,8 @@ def test_rows_that_are_not_there_have_maxima():
         lambda x: np.sum(x, axis=-1), lambda x: np.any(x, axis=-1), lambda x: np.all(x, axis=-1),
         lambda x: np.prod(x, axis=-1), lambda x: np.linalg.norm(x, np.inf, axis=-1),
         lambda x: np.count_nonzero(x, axis=-1), lambda x: np.cumsum(x, axis=-1),
+        lambda x: x[:, ::-1], lambda x: np.flip(x) + x, lambda x: np.sum(x[:, ::-1], axis=-1),
+        lambda x: x[:, 4:1:-1] * 2, lambda x: x @ np.flip(x, 1).T,
     ],
 )  # fmt: skip
 def test_other_reductions_have_values(function):

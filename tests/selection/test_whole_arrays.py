@@ -76,6 +76,14 @@ def test_the_text_of_a_broad_random_program_is_the_oracle(first):
     assert checked > 15
 
 
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_a_flip_is_a_view(rows):
+    program = bb.trace(lambda x: (np.flip(x, 1) - np.flip(x, ()), x[::-1], np.flip(x[1:])), x="M N")
+
+    assert check(program, {"x": np.arange(rows * 4.0).reshape(rows, 4)})
+    assert "x[::-1, :]" in whole_text(program)
+
+
 # what is chosen -------------------------------------------------------------------------
 
 

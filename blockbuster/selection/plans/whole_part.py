@@ -13,6 +13,7 @@ from functools import cached_property
 
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
@@ -89,7 +90,7 @@ class WholePart(Part):
 def why_not_whole(program: ArrayProgram) -> str:
     """Why a program does not run on whole arrays, in words; empty if it does."""
     for one in program.equations:
-        if one.op == OPAQUE:
+        if one.op == OPAQUE and not isinstance(one.param("fn"), Flip):
             return f"{one.param('name')} is a function of the user's"
         if one.op in ("floordiv", "mod") and one.kind != FLOAT:
             return f"{one.op} of integers has no result over 0"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.ir.graph import Value
 from blockbuster.selection.plans.whole_patterns import pattern
@@ -35,7 +36,13 @@ class Step:
     @property
     def moves(self) -> bool:
         """True if its result shows elements of its operand, in place if that is possible."""
-        return self.equation.op in MOVES
+        return self.equation.op in MOVES or self.turned is not None
+
+    @property
+    def turned(self) -> tuple[int, ...] | None:
+        """The axes whose elements a flip shows in the opposite order; None for what is none."""
+        function = self.equation.param("fn")
+        return function.axes if isinstance(function, Flip) else None
 
 
 @dataclass(frozen=True)

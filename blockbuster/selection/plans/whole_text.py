@@ -128,6 +128,10 @@ class _Text:
             if one.op in SCANS:
                 (name,), axis = (self._names[value] for value in step.reads), one.param("axis")
                 return f"{SCANS[one.op]}.accumulate({name}, {axis}, np.float64).astype(dtype)"
+        if step.turned is not None:
+            axes = range(len(one.shape))
+            each = ["::-1" if axis in step.turned else ":" for axis in axes] or ["..."]
+            return f"{self._names[step.reads[0]]}[{', '.join(each)}]"
         if one.op in ("slice", "strided"):
             return self._cut(step)
         if one.kind == FLOAT and one.op in FUNCTIONS and not any(floats):
