@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.selection.considered import blocks_of
 from blockbuster.selection.plans.equal_part import EqualPart, Firsts
 from blockbuster.selection.plans.part import Dtypes, Part
 from tests.interpreted import printed_by
@@ -79,8 +80,8 @@ def test_weights_of_two_layers_are_two_arrays(plans):
 def test_classes_of_sizes_tell_blocks_of_each_layer(plans):
     divided = plans["feed forward"].divided
 
-    assert {"F0", "F1", "F2"} <= {*divided.blocks}
-    assert {"F0", "F1", "F2"} <= {*divided.chosen_blocks}
+    assert {"F0", "F1", "F2"} <= {*divided.blocks()}
+    assert {"F0", "F1", "F2"} <= {*divided.blocks(lambda one: blocks_of([one.best]))}
     (equal,) = (own for own in divided.parts if isinstance(own, EqualPart))
     assert equal.named({"M": (128,), "F1": (64,)}) == {"M": (128,), "F2": (64,)}
 

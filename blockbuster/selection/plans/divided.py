@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from blockbuster.errors import EmitError, TraceError, shown_lines
@@ -22,7 +23,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import Considered, blocks_of, merged_blocks
+from blockbuster.selection.considered import Blocks, Considered, merged_blocks
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
@@ -92,17 +93,9 @@ class Divided:
         for own in self.parts:
             yield own, tuple(islice(left, len(own.fused)))
 
-    @property
-    def blocks(self) -> dict[Dim, tuple[int, ...]]:
-        """By how many lanes candidates cut the dims of the program, by size class."""
-        each = [own.named(one.blocks) for own, found in self.by_part for one in found]
-        return merged_blocks(each)
-
-    @property
-    def chosen_blocks(self) -> dict[Dim, tuple[int, ...]]:
-        """The same of the best candidates."""
-        each = ((own, [one.best for one in found]) for own, found in self.by_part)
-        return merged_blocks(own.named(blocks_of(best)) for own, best in each)
+    def blocks(self, of: Callable[[Considered], Blocks] = attrgetter("blocks")) -> Blocks:
+        """By how many lanes candidates, or those ``of`` each piece, cut dims of the program."""
+        return merged_blocks(own.named(of(one)) for own, found in self.by_part for one in found)
 
     def prices(self, sizes: Mapping[Dim, int]) -> tuple[Price, ...]:
         """What each part takes at ``sizes``."""
@@ -143,8 +136,8 @@ class Division:
         self.program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self.forms, self.effort = forms, effort
         self._parts: dict[tuple[Any, ...], Part] = {}
-        shares = not (dtypes.on_cpu or forms.fusers)  # fusers may offer other programs for equals
-        self._firsts = Firsts() if shares else None
+        alone = dtypes.on_cpu or forms.fusers  # fusers may offer other programs for equals
+        self._make: Callable[..., Part] = Part if alone else Firsts().part
         self._names = names_of(program)
         self.arrays = arrays_of(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
@@ -192,8 +185,8 @@ class Division:
         if key not in self._parts:
             own = part(program, equations, outputs, self._names, self._taken)
             names = (*self._names.values(), *self.arrays.values(), *self._written)
-            known = own, self._part_dtypes(own, outputs), cut, {*names} - {*outputs}
-            made = self._firsts.part(*known) if self._firsts is not None else Part(*known)
+            taken = {*names} - {*outputs}
+            made = self._make(own, self._part_dtypes(own, outputs), cut, taken)
             self._taken |= dict.fromkeys(rule.dim for rule in made.size_rules)
             self._written |= dict.fromkeys(name for name in made.dtypes if name not in outputs)
             self._parts[key] = made

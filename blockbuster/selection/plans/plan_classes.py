@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim
-from blockbuster.selection.considered import Blocks, merged_blocks
+from blockbuster.selection.considered import Blocks, blocks_of, merged_blocks
 from blockbuster.selection.plans.size_classes import Sizes, representative, rounded_up
 from blockbuster.selection.priors import PRIORS
 
@@ -45,7 +45,7 @@ class _Group:
         if self.divided is None:
             return {}
         called = {dim: (lanes,) for dim, lanes in self.divided.loaded_whole.items()}
-        return merged_blocks([self.divided.blocks, called])
+        return merged_blocks([self.divided.blocks(), called])
 
     @cached_property
     def cuts(self) -> Sequence[tuple[Dim, int]]:
@@ -120,7 +120,7 @@ class PlanClasses:
             before = group.divided
             known = self._again(before, stands, one_kernel) if before else None
             chosen = known or self._tried(stands, one_kernel)
-        new = chosen.chosen_blocks if chosen else {}
+        new = chosen.blocks(lambda one: blocks_of([one.best])) if chosen else {}
         if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):
             return None  # a block that the class does not tell: it may divide some of its sizes
         return self._make(stands, chosen, one_kernel) if chosen else None
