@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import sympy
 import torch
-from blockbuster.emit.tile.parse import parse_tiles
 
 import blockbuster as bb
 from blockbuster.rules import FuseMaps
 from blockbuster.rules.restore import restore
 from blockbuster.tiling.expression import parse_expression
+from tests.emit.parse_tiles import parse_tiles
 from tests.hints.tried import Tried
 from tests.rules.test_deep_programs import DEEPEST, nest
 from tests.rules.test_driver import GRAPH as NEGATED

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.filled import eye, zeros_like
 from blockbuster.frontend.functions.joins import flip, stack
 from blockbuster.frontend.functions.pointwise import where
@@ -72,7 +73,7 @@ def matrix_power(x: Array, n: int) -> Array:
         diagonal, zeros = eye(x.shape[-1]) > 0, zeros_like(x)
         return zeros | diagonal if getattr(x, "kind", "") == MASK else where(diagonal, 1, zeros)
     if n == 1:  # NumPy gives the array itself
-        return own(x) if x.trace.of_tensors else x
+        return own(x) if isinstance(x, TracedArray) and x.trace.of_tensors else x
     half = matrix_power(x, n // 2)
     square = matmul(half, half)
     return matmul(square, x) if n % 2 else square

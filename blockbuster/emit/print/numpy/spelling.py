@@ -41,8 +41,12 @@ DOUBLE_TEXT = FUNCTIONAL_TEXT | {
     "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
 }
 
-INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide"}
-"""Infix operators as functions, which take the memory that the result is written to."""
+INTO_TEXT = {
+    "add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide", "neg": "",
+}  # fmt: skip
+"""Infix operators as functions, which take the memory that the result is written to. NumPy 2.4
+negates wrongly from each 64th byte to memory in steps: it makes its own.
+"""
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
@@ -198,13 +202,8 @@ class Spelling:
         return self._called(function, texts, f"out={memory}")
 
     def _filling(self, expr: Call) -> str:
-        """The function of ``expr`` that writes to memory it is given; empty if there is none.
-
-        NumPy 2.4 negates wrongly from each 64th byte to memory in steps: it makes its own.
-        """
-        if expr.fn == "neg":
-            return ""
-        name = INTO_TEXT.get(expr.fn) or self._calls.get(expr.fn, "")
+        """The function of ``expr`` that writes to memory it is given; empty if there is none."""
+        name = {**self._calls, **INTO_TEXT}.get(expr.fn, "")
         if is_predicate(expr) or not name.startswith("np."):
             return name if name in INTO_HELPERS else ""
         return name
