@@ -146,7 +146,7 @@ def test_the_kernels_compute_the_program(name, wide):
 BY_KERNEL = """
 block D' 32 whole, D 32 whole
 keep nest 1 @12
-keep nest 1 @62
+keep nest 1 @59
 split
 turn nest 2 @17
 block nest 1 S' 32, F 64 whole

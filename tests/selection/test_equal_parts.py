@@ -69,12 +69,14 @@ def test_reports_are_made_at_the_sizes_of_a_call(made, plans):
 
 def test_weights_of_two_layers_are_two_arrays(plans):
     plan = plans["feed forward"]
-    least = 2 * sum(plan.sizes["D"] * plan.sizes[f"F{at}"] * 2 for at in range(3))
+    weights = 2 * sum(plan.sizes["D"] * plan.sizes[f"F{at}"] * 2 for at in range(3))
+    rows = 2 * 2 * plan.sizes["M"] * plan.sizes["D"]
 
-    warm = [bb.simulate(plan, "h100", warm=True), plan.cost("h100", warm=True)]
-
-    assert len({name for file in plan.files for one in file.works for name in one.unique}) >= 7
-    assert all(report.bytes["l2"] >= least for report in warm)
+    for file in plan.files:
+        used = {name for one in file.works for name in one.unique}
+        assert {*file.reads, *file.writes} <= used
+    for report in (bb.simulate(plan, "h100"), plan.cost("h100")):
+        assert report.bytes["hbm"] >= weights + rows  # each weight, the input and the result
 
 
 def test_classes_of_sizes_tell_blocks_of_each_layer(plans):
@@ -102,14 +104,14 @@ def test_a_saved_program_keeps_whose_sizes_they_are(made, plans, tmp_path):
     assert any(file.named for file in again.files)
 
 
-def firsts(*programs, constants=(), **cut):
+def firsts(*programs, constants=(), taken=()):
     """The parts of programs, of which each is cut from one whole."""
     known, made = Firsts(), []
     for program in programs:
         of = Dtypes("float16", {}, {}, {output.name: "float16" for output in program.outputs})
         of = replace(of, constants=constants)
         outputs = {output.name: output.value for output in program.outputs}
-        made.append(known.part(program, of, outputs, cut.get("taken", set())))
+        made.append(known.part(program, of, outputs, taken))
     return made
 
 
@@ -130,6 +132,24 @@ def test_arrays_and_dims_have_their_own_names():
     assert step.writes == ("z",)
     assert other.pieces.inputs == {"x": ("R", "C"), "w": ("C", "S")}
     assert other.own({"R": 5, "C": 6, "S": 7}) == {"M": 5, "K": 6, "N": 7}
+
+
+def test_arrays_between_steps_have_names_that_are_free():
+    def ordered(name):
+        traced = bb.trace(lambda x: np.sort(np.exp(x), -1) * 2.0, x="M K")
+        return replace(traced, outputs=(replace(traced.outputs[0], name=name),))
+
+    one, other = firsts(ordered("y"), ordered("z"))
+    inner = [step.writes for step in one.pieces.steps[:-1]]
+    own = [step.writes for step in other.pieces.steps[:-1]]
+    assert inner == [tuple(name.replace("z", "y", 1) for name in names) for names in own]
+    assert all(inner)
+
+    _, third = firsts(ordered("y"), ordered("z"), taken={own[0][0]})
+    names = [name for step in third.pieces.steps for name in step.writes]
+    assert own[0][0] not in names
+    assert len({*names}) == len(names)
+    assert third.pieces.steps[1].reads == third.pieces.steps[0].writes
 
 
 @pytest.mark.parametrize(

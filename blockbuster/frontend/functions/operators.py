@@ -8,7 +8,7 @@ from collections.abc import Callable
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc, where
 from blockbuster.frontend.functions.row import Array, Row, alike, example, named
-from blockbuster.frontend.kinds import FLOAT, MASK
+from blockbuster.frontend.kinds import FLOAT, WHOLES
 from blockbuster.frontend.remainders import divides_exactly, fraction_by
 from blockbuster.frontend.source import trace_error
 
@@ -18,7 +18,7 @@ _GROUP = "Operators"
 def is_integer(x: Array) -> bool:
     """True for an integer of Python's, and for an array of integers."""
     if isinstance(x, TracedArray):
-        return x.kind not in (FLOAT, MASK)
+        return x.kind in WHOLES
     if hasattr(x, "dtype"):
         return "int" in str(x.dtype)
     return isinstance(x, int) and not isinstance(x, bool)

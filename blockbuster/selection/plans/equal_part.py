@@ -6,15 +6,13 @@ again where their sizes are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dims import letters
 from blockbuster.frontend.structure import exact_structure, in_names
-from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.plans.part import Dtypes, Part
@@ -36,10 +34,10 @@ class Firsts:
         key = structure, *(_told(of, name, name in cut) for name in names), of.common
         if key in self._known:
             first, old_names, old_dims = self._known[key]
-            now = dict(zip(old_names, names, strict=True))
-            found = EqualPart(program, of, first, now, dict(zip(old_dims, dims, strict=True)))
-            if found.is_apart(taken):
-                return found
+            now = dict(zip(old_dims, dims, strict=True))
+            if _are_apart(now):
+                names_now = dict(zip(old_names, names, strict=True))
+                return EqualPart(program, of, first, names_now, now, taken)
         made = Part(program, of, cut, taken)
         self._known.setdefault(key, (made, names, dims))
         return made
@@ -48,15 +46,20 @@ class Firsts:
 def _told(of: Dtypes, name: str, is_cut: bool) -> tuple[Any, ...]:
     """What a part is told of an array."""
     given = of.inputs.get(name, of.common)
-    read = of.read.get(name, given)
-    computed = read if name not in of.read or read in OWN else result_dtype([read], of.common)
-    return given, computed, of.cut.get(name), name in of.constants, is_cut
+    return given, of.read.get(name, given), of.cut.get(name), name in of.constants, is_cut
+
+
+def _are_apart(dims: Mapping[Dim, Dim]) -> bool:
+    """True if dims have one size exactly where the dims that they stand for have one."""
+    pairs = {(size_class(one), size_class(dim)) for one, dim in dims.items()}
+    return all(len({pair[at] for pair in pairs}) == len(pairs) for at in (0, 1))
 
 
 class EqualPart(Part):
     """A part that ``first`` computes, with its ``names`` of arrays and ``dims`` by those there.
 
-    What ``first`` names besides gets names here: arrays between steps, and dims of lowering.
+    What ``first`` names besides gets names here that are not ``taken``: arrays between steps, and
+    dims of lowering.
     """
 
     def __init__(
@@ -66,14 +69,14 @@ class EqualPart(Part):
         first: Part,
         names: Mapping[str, str],
         dims: Mapping[Dim, Dim],
+        taken: Collection[str],
     ) -> None:
-        self.program, self._of, self._first, self._given_dims = program, of, first, dims
-        self._given_names = names
-        self._names, self._dims = _with_inner(first, names), _with_made(first, program, dims)
+        self.program, self._of, self._first, self._told = program, of, first, (names, dims, taken)
+        self._names, self._dims = _with_inner(first, names, taken), _with_made(first, program, dims)
         made = [in_names(r, self._dims) for r in first.size_rules if r.dim not in dims]
         self.size_rules = (*first.size_rules, *made)
-        self.by, self._offered, self._cut = first.by, first._offered, first._cut
-        self.arithmetic, self.steps, self.fused = first.arithmetic, first.steps, first.fused
+        self.by, self.arithmetic = first.by, first.arithmetic
+        self.steps, self.fused = first.steps, first.fused
         self.given, self.subjects = first.given, first.subjects
         self.dtypes = {self._name(n): dtype for n, dtype in first.dtypes.items()}
         self.pieces = self._renamed(first.pieces)
@@ -83,8 +86,10 @@ class EqualPart(Part):
         return self._first
 
     def own(self, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
-        known = {size_class(one): sizes[size_class(dim)] for one, dim in self._given_dims.items()}
-        return completed(known, self._first.size_rules)
+        of_first, (_, dims, _) = self._first.own(sizes), self._told
+        known = {size_class(one): sizes[size_class(dim)] for one, dim in dims.items()}
+        same = known.items() <= of_first.items()
+        return of_first if same else completed(known, self._first.size_rules)
 
     def named(self, blocks: Mapping[Dim, tuple[int, ...]]) -> Mapping[Dim, tuple[int, ...]]:
         now = {size_class(one): size_class(dim) for one, dim in self._dims.items()}
@@ -95,16 +100,7 @@ class EqualPart(Part):
 
     def form(self, first: Part) -> Part:
         """This part in another form, which ``first`` has."""
-        return EqualPart(self.program, self._of, first, self._given_names, self._given_dims)
-
-    def is_apart(self, taken: set[str]) -> bool:
-        """True if names here tell apart what names in ``first`` do, of arrays and of sizes, and no
-        array between steps has a name that is ``taken``.
-        """
-        pairs = {(size_class(one), size_class(dim)) for one, dim in self._dims.items()}
-        sizes = all(len({pair[at] for pair in pairs}) == len(pairs) for at in (0, 1))
-        inner = {name for old, name in self._names.items() if old not in self._given_names}
-        return sizes and len({*self._names.values()}) == len(self._names) and not inner & taken
+        return EqualPart(self.program, self._of, first, *self._told)
 
     def _renamed(self, pieces: Pieces) -> Pieces:
         return Pieces(
@@ -130,13 +126,19 @@ class EqualPart(Part):
         return replace(step, operands=operands, writes=writes, axes=axes)
 
 
-def _with_inner(first: Part, names: Mapping[str, str]) -> dict[str, str]:
+def _with_inner(
+    first: Part, names: Mapping[str, str], taken: Collection[str]
+) -> dict[str, str]:
     """The names with those of arrays between the steps of a part, which begin as its first output
     does.
     """
-    old = first.program.outputs[0].name
-    inner = (name for step in first.pieces.steps for name in step.writes if name not in names)
-    return {**names, **{name: names[old] + name.removeprefix(old) for name in inner}}
+    found, old = {**names}, first.program.outputs[0].name
+    for inner in (name for step in first.pieces.steps for name in step.writes):
+        name = found.get(inner) or names[old] + inner.removeprefix(old)
+        while inner not in found and name in (*taken, *found.values()):
+            name += "_"
+        found[inner] = name
+    return found
 
 
 def _with_made(first: Part, program: ArrayProgram, dims: Mapping[Dim, Dim]) -> dict[Dim, Dim]:

@@ -154,7 +154,7 @@ class Family:
 
         def consider(part: Part, limit: float = inf) -> list[Considered]:
             known, first = part.own(sizes), part.first
-            if first is not part and known.items() <= first.own(sizes).items():
+            if first is not part and known == first.own(sizes):
                 return consider(first, limit)
             key = part.structure(classes), len(part.fused)
             if part in considered:  # asked again, perhaps with a higher limit
@@ -192,15 +192,18 @@ class Family:
         """
         if any(sizes[dim] % lanes for dim, lanes in chosen.loaded_whole.items()):
             return None
-        found = [
-            fused.at_other_sizes(one, part.own(sizes))
-            for part, considered in chosen.by_part
-            for fused, one in zip(part.fused, considered, strict=True)
-        ]
-        kept = tuple(one for one in found if one is not None)
-        if len(kept) != len(found):
-            return None
-        return self._measured(replace(chosen, considered=kept), sizes, one_kernel)
+        made: dict[Any, Considered | None] = {}  # equal parts share theirs
+        kept: list[Considered] = []
+        for part, considered in chosen.by_part:
+            own = part.own(sizes)
+            for fused, one in zip(part.fused, considered, strict=True):
+                key = fused, id(one), *own.items()
+                if key not in made:
+                    made[key] = fused.at_other_sizes(one, own)
+                if (found := made[key]) is None:
+                    return None
+                kept.append(found)
+        return self._measured(replace(chosen, considered=tuple(kept)), sizes, one_kernel)
 
     def _planned(self, sizes: Sizes, chosen: Divided, one_kernel: bool) -> Plan:
         best = (considered.best.key for considered in chosen.considered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, partial, reduce
 from operator import or_
+from typing import Any
 
 from blockbuster.errors import EmitError, TraceError
 from blockbuster.ir.types import Dim, size_class
@@ -58,15 +59,20 @@ def recalled_plan(
     ]
     if not parts or len(pieces) != len(decision.kernels):
         return None
-    considered = [
-        recalled(kernel, *piece, target, partial(searched, at))
-        for at, (kernel, piece) in enumerate(zip(decision.kernels, pieces, strict=True))
-    ]
-    known = tuple(one for one in considered if one is not None)
-    if len(known) < len(pieces):
-        return None
-    notes, bits = decision.notes, decision.parts
-    return Divided(parts, known, machine, why=DECIDED, notes=notes, bits=bits, search=search)
+    made: dict[Any, Considered | None] = {}  # equal parts share theirs
+    considered: list[Considered] = []
+    for at, (kernel, piece) in enumerate(zip(decision.kernels, pieces, strict=True)):
+        fused, own, _ = piece
+        key = fused, kernel.snapshot, kernel.schedule, *own.items()
+        if key not in made:
+            made[key] = recalled(kernel, *piece, target, partial(searched, at))
+        if (found := made[key]) is None:
+            return None
+        considered.append(found)
+    return Divided(
+        parts, tuple(considered), machine, why=DECIDED, notes=decision.notes, bits=decision.parts,
+        search=search,
+    )  # fmt: skip
 
 
 def _parts(

@@ -203,7 +203,7 @@ class Spelling:
 
     def _filling(self, expr: Call) -> str:
         """The function of ``expr`` that writes to memory it is given; empty if there is none."""
-        name = {**self._calls, **INTO_TEXT}.get(expr.fn, "")
+        name = INTO_TEXT.get(expr.fn, self._calls.get(expr.fn, ""))
         if is_predicate(expr) or not name.startswith("np."):
             return name if name in INTO_HELPERS else ""
         return name
